@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class ImageDbConfig(AppConfig):
+    name = "imagedb"
+    verbose_name = "Image catalogue"

@@ -1,0 +1,1 @@
+"""What follows from the ratings: statistics, stored results, public pages and API."""

@@ -1,0 +1,1 @@
+"""Code every app may use. It imports no app of the project."""

@@ -1,0 +1,50 @@
+"""Studies and what people answered in them."""
+
+from studies.models.materials import (
+    ColourPlate,
+    CompletionCode,
+    Dataset,
+    DatasetImage,
+    Modification,
+    Stimulus,
+    StimulusPurpose,
+    StudyText,
+    TextKind,
+)
+from studies.models.participation import (
+    FeedbackAnswer,
+    ParticipantIdentity,
+    Participation,
+    ParticipationEvent,
+    ParticipationKind,
+)
+from studies.models.study import AttentionPolicy, Panel, ScaleDirection, ScaleWidget, Study, StudyStatus
+from studies.models.trials import PairTrial, PlateTrial, Rating, Trial, TrialKind
+
+__all__ = [
+    "AttentionPolicy",
+    "ColourPlate",
+    "CompletionCode",
+    "Dataset",
+    "DatasetImage",
+    "FeedbackAnswer",
+    "Modification",
+    "PairTrial",
+    "Panel",
+    "ParticipantIdentity",
+    "Participation",
+    "ParticipationEvent",
+    "ParticipationKind",
+    "PlateTrial",
+    "Rating",
+    "ScaleDirection",
+    "ScaleWidget",
+    "Stimulus",
+    "StimulusPurpose",
+    "Study",
+    "StudyStatus",
+    "StudyText",
+    "TextKind",
+    "Trial",
+    "TrialKind",
+]

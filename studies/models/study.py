@@ -1,0 +1,187 @@
+import uuid
+from decimal import Decimal
+
+from django.conf import settings
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import F, Q
+
+from imagedb.models import Attack, TargetModel
+
+
+class StudyStatus(models.TextChoices):
+    DRAFT = "draft", "Draft"
+    READY = "ready", "Ready"
+    RUNNING = "running", "Running"
+    PAUSED = "paused", "Paused"
+    CLOSED = "closed", "Closed"
+    ARCHIVED = "archived", "Archived"
+
+
+class ScaleWidget(models.TextChoices):
+    SLIDER = "slider", "Slider"
+    LIKERT = "likert", "Buttons, one per point"
+
+
+class ScaleDirection(models.TextChoices):
+    """What a high value means. Analysis always works on "higher = more certain that the image is modified"."""
+
+    HIGHER_IS_MODIFIED = "higher_is_modified", "Higher = modified"
+    HIGHER_IS_CLEAN = "higher_is_clean", "Higher = unmodified"
+
+
+class AttentionPolicy(models.TextChoices):
+    EXCLUDE_AFTERWARDS = "exclude_afterwards", "Let them finish, exclude afterwards"
+    END_AT_ONCE = "end_at_once", "End the study at once"
+
+
+class Panel(models.TextChoices):
+    DIRECT = "direct", "Direct link"
+    PROLIFIC = "prolific", "Prolific"
+
+
+class Study(models.Model):
+    """A study of one (attack, target model) pair: every number of its protocol, frozen at launch.
+
+    The defaults are those of the framework paper (docs/protocol.md); ``studies.presets`` names whole sets.
+    """
+
+    # What
+    title = models.CharField(max_length=200, help_text="For researchers; participants never see it.")
+    slug = models.SlugField(
+        max_length=100, unique=True, help_text="Part of the link participants get: it should not give anything away."
+    )
+    public_title = models.CharField(max_length=200, default="Rate images", help_text="What participants see.")
+    attack = models.ForeignKey(Attack, on_delete=models.PROTECT, related_name="studies")
+    target_model = models.ForeignKey(TargetModel, on_delete=models.PROTECT, related_name="studies")
+    preset = models.CharField(max_length=20, default="paper", editable=False)
+    status = models.CharField(max_length=10, choices=StudyStatus, default=StudyStatus.DRAFT, editable=False)
+    is_demo = models.BooleanField("demonstration", default=False, editable=False)
+    contact_email = models.EmailField("contact for participants", blank=True)
+
+    # Scale
+    scale_widget = models.CharField(max_length=10, choices=ScaleWidget, default=ScaleWidget.SLIDER)
+    scale_minimum = models.SmallIntegerField(default=-100)
+    scale_maximum = models.SmallIntegerField(default=100)
+    scale_direction = models.CharField(max_length=20, choices=ScaleDirection, default=ScaleDirection.HIGHER_IS_MODIFIED)
+    label_minimum = models.CharField(max_length=120, default="I am 100% certain that this image is unmodified")
+    label_maximum = models.CharField(max_length=120, default="I am 100% certain that this image is modified")
+
+    # Plan
+    dataset_count = models.PositiveSmallIntegerField("datasets", default=60, validators=[MinValueValidator(1)])
+    clean_per_dataset = models.PositiveSmallIntegerField(
+        "clean images per dataset", default=50, validators=[MinValueValidator(1)]
+    )
+    modified_per_dataset = models.PositiveSmallIntegerField(
+        "modified images per dataset", default=50, validators=[MinValueValidator(1)]
+    )
+    participants_per_dataset = models.PositiveSmallIntegerField(
+        "valid participants per dataset", default=10, validators=[MinValueValidator(1)]
+    )
+    buffer_percent = models.PositiveSmallIntegerField(
+        "buffer in per cent",
+        default=15,
+        validators=[MaxValueValidator(100)],
+        help_text="Places on top of the plan, for people who will be excluded.",
+    )
+    seed = models.PositiveIntegerField(
+        default=0, help_text="Datasets and check images are drawn with it: the same seed draws the same."
+    )
+
+    # Checks
+    plate_count = models.PositiveSmallIntegerField("colour plates", default=5, validators=[MaxValueValidator(10)])
+    plates_required = models.PositiveSmallIntegerField("plates that must be right", default=5)
+    comprehension_pair_count = models.PositiveSmallIntegerField(
+        "comprehension pairs", default=6, validators=[MaxValueValidator(12)]
+    )
+    comprehension_required = models.PositiveSmallIntegerField("pairs that must be right", default=5)
+    comprehension_tries = models.PositiveSmallIntegerField(
+        default=1,
+        validators=[MinValueValidator(1), MaxValueValidator(5)],
+        help_text="The paper gives one; Prolific's own policy asks for at least two.",
+    )
+    corrupted_check_count = models.PositiveSmallIntegerField("corrupted check images", default=3)
+    instructed_check_count = models.PositiveSmallIntegerField("instructed responses", default=3)
+    instructed_tolerance = models.PositiveSmallIntegerField(
+        default=10, help_text="How far from the instructed value still passes, in points of the scale."
+    )
+    attention_failures_allowed = models.PositiveSmallIntegerField(
+        default=1, help_text="More failed checks than this, and the participant fails the attention rule."
+    )
+    attention_policy = models.CharField(
+        max_length=20, choices=AttentionPolicy, default=AttentionPolicy.EXCLUDE_AFTERWARDS
+    )
+
+    # Device and time
+    phones_allowed = models.BooleanField(default=False)
+    minimum_viewport_width = models.PositiveSmallIntegerField("minimum window width", default=800)
+    minimum_viewport_height = models.PositiveSmallIntegerField("minimum window height", default=500)
+    lease_minutes = models.PositiveSmallIntegerField(
+        default=60,
+        validators=[MinValueValidator(5)],
+        help_text="A participant who has not been seen for this long no longer holds a place.",
+    )
+
+    # Recruitment and pay
+    panel = models.CharField(max_length=10, choices=Panel, default=Panel.DIRECT)
+    prolific_study_id = models.CharField(
+        "Prolific study id",
+        max_length=24,
+        blank=True,
+        help_text="24 characters. When set, links with another STUDY_ID are refused.",
+    )
+    currency = models.CharField(max_length=3, default="GBP")
+    hourly_rate = models.DecimalField(
+        max_digits=6, decimal_places=2, default=Decimal("7.60"), validators=[MinValueValidator(Decimal(0))]
+    )
+    minutes_complete = models.DecimalField(max_digits=5, decimal_places=2, default=Decimal(13))
+    minutes_colour_check = models.DecimalField(
+        "minutes paid after a failed colour check", max_digits=5, decimal_places=2, default=Decimal(1)
+    )
+    minutes_comprehension = models.DecimalField(
+        "minutes paid after a failed comprehension check", max_digits=5, decimal_places=2, default=Decimal("2.5")
+    )
+
+    # Life
+    copied_from = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True, editable=False)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, editable=False, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    materials_requested_at = models.DateTimeField(null=True, editable=False)
+    materials_error = models.TextField(blank=True, editable=False)
+    materials_built_at = models.DateTimeField(null=True, editable=False)
+    launched_at = models.DateTimeField(null=True, editable=False)
+    closed_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        ordering = ["-id"]
+        verbose_name_plural = "studies"
+        constraints = [
+            models.CheckConstraint(name="study_scale_is_not_empty", condition=Q(scale_minimum__lt=F("scale_maximum"))),
+            models.CheckConstraint(
+                name="study_plates_required_at_most_shown", condition=Q(plates_required__lte=F("plate_count"))
+            ),
+            models.CheckConstraint(
+                name="study_pairs_required_at_most_shown",
+                condition=Q(comprehension_required__lte=F("comprehension_pair_count")),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.title
+
+    @property
+    def trial_count(self) -> int:
+        """Images and attention checks that one participant rates: 106 in the paper."""
+        return (
+            self.clean_per_dataset
+            + self.modified_per_dataset
+            + self.corrupted_check_count
+            + self.instructed_check_count
+        )
+
+
+def new_token() -> uuid.UUID:
+    """An address that nobody can guess and that says nothing."""
+    return uuid.uuid4()

@@ -1,0 +1,110 @@
+from django.db import models
+from django.db.models import Q
+
+from imagedb.models import Image
+from studies.models.materials import ColourPlate, Stimulus
+from studies.models.participation import Participation
+from studies.models.study import new_token
+
+
+class PlateTrial(models.Model):
+    """One colour plate shown to one participant."""
+
+    NO_DIGIT = "none"
+
+    participation = models.ForeignKey(Participation, on_delete=models.CASCADE, related_name="plate_trials")
+    position = models.PositiveSmallIntegerField(help_text="1, 2, ...")
+    plate = models.ForeignKey(ColourPlate, on_delete=models.PROTECT, related_name="+")
+    token = models.UUIDField(default=new_token, unique=True, editable=False)
+    answer = models.CharField(max_length=4, blank=True, help_text="0-9, or none for I don't see a digit.")
+    answered_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["participation", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["participation", "position"], name="one_plate_per_position"),
+        ]
+
+    def __str__(self) -> str:
+        return f"plate {self.position}"
+
+
+class PairTrial(models.Model):
+    """One comprehension pair shown to one participant: the modified side is to be picked."""
+
+    class Side(models.TextChoices):
+        LEFT = "left", "Left"
+        RIGHT = "right", "Right"
+
+    participation = models.ForeignKey(Participation, on_delete=models.CASCADE, related_name="pair_trials")
+    attempt = models.PositiveSmallIntegerField(default=1)
+    position = models.PositiveSmallIntegerField(help_text="1, 2, ...")
+    clean_stimulus = models.ForeignKey(Stimulus, on_delete=models.PROTECT, related_name="+")
+    modified_stimulus = models.ForeignKey(Stimulus, on_delete=models.PROTECT, related_name="+")
+    modified_side = models.CharField(max_length=5, choices=Side)
+    token = models.UUIDField(default=new_token, unique=True, editable=False)
+    answer = models.CharField(max_length=5, choices=Side, blank=True)
+    answered_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["participation", "attempt", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["participation", "attempt", "position"], name="one_pair_per_position"),
+        ]
+
+    def __str__(self) -> str:
+        return f"pair {self.position}"
+
+
+class TrialKind(models.TextChoices):
+    IMAGE = "image", "Image"
+    CORRUPTED = "corrupted", "Attention check: corrupted image"
+    INSTRUCTED = "instructed", "Attention check: instructed response"
+
+
+class Trial(models.Model):
+    """One of the items one participant rates, in the order fixed when the dataset was assigned."""
+
+    participation = models.ForeignKey(Participation, on_delete=models.CASCADE, related_name="trials")
+    position = models.PositiveSmallIntegerField(help_text="1, 2, ...")
+    kind = models.CharField(max_length=12, choices=TrialKind, default=TrialKind.IMAGE)
+    image = models.ForeignKey(Image, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    stimulus = models.ForeignKey(Stimulus, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    instructed_value = models.SmallIntegerField(null=True, blank=True)
+    token = models.UUIDField(default=new_token, unique=True, editable=False)
+    first_shown_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["participation", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["participation", "position"], name="one_trial_per_position"),
+            models.UniqueConstraint(
+                fields=["participation", "image"], name="image_once_per_participation", condition=Q(image__isnull=False)
+            ),
+            models.CheckConstraint(
+                name="trial_shows_what_its_kind_says",
+                condition=Q(kind="image", image__isnull=False, stimulus__isnull=True, instructed_value__isnull=True)
+                | Q(kind="corrupted", image__isnull=True, stimulus__isnull=False, instructed_value__isnull=True)
+                | Q(kind="instructed", image__isnull=True, stimulus__isnull=True, instructed_value__isnull=False),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"trial {self.position}"
+
+
+class Rating(models.Model):
+    """The answer to one trial, in the study's own scale and direction. The first answer stands."""
+
+    trial = models.OneToOneField(Trial, on_delete=models.CASCADE, related_name="rating", primary_key=True)
+    value = models.SmallIntegerField()
+    answered_at = models.DateTimeField(auto_now_add=True)
+    response_ms = models.PositiveIntegerField(
+        null=True, blank=True, help_text="From image shown to answer sent, by the browser's monotonic clock."
+    )
+    first_interaction_ms = models.PositiveIntegerField(null=True, blank=True)
+    last_interaction_ms = models.PositiveIntegerField(null=True, blank=True)
+    focus_losses = models.PositiveSmallIntegerField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.value} for {self.trial}"
