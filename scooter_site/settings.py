@@ -131,7 +131,7 @@ STORAGES = {
     **_file_storages,
 }
 STATIC_URL = "/static/"
-STATIC_ROOT = BASE_DIR / "staticfiles"
+STATIC_ROOT = Path(env.str("STATIC_ROOT", default=str(BASE_DIR / "staticfiles")))
 STATICFILES_DIRS = [BASE_DIR / "scooter_site" / "static"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 
