@@ -161,6 +161,7 @@ INSTALLED_APPS = [
     "imagedb",
     "studies",
     "leaderboard",
+    "scooter_site.demo",
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
@@ -264,8 +265,43 @@ UNFOLD = {
     "SITE_TITLE": "Scooter",
     "SITE_HEADER": "Scooter",
     "SITE_SUBHEADER": "Is it really imperceptible?",
+    "SITE_SYMBOL": "electric_scooter",
     "SITE_URL": "/",
     "SHOW_HISTORY": True,
+    "BORDER_RADIUS": "8px",
+    "DASHBOARD_CALLBACK": "scooter_site.dashboard.dashboard",
+    "SIDEBAR": {"navigation": "scooter_site.dashboard.navigation"},
+    "STYLES": ["scooter_site.dashboard.stylesheet"],
+    "SCRIPTS": ["scooter_site.dashboard.copy_script", "scooter_site.dashboard.refresh_script"],
+    # Greys without a tint: the images beside them must look as they are. The accent is that of tokens.css.
+    "COLORS": {
+        "base": {
+            "50": "#fafafa",
+            "100": "#f4f4f4",
+            "200": "#e4e4e4",
+            "300": "#d0d0d0",
+            "400": "#a1a1a1",
+            "500": "#6b6b6b",
+            "600": "#525252",
+            "700": "#404040",
+            "800": "#292929",
+            "900": "#1a1a1a",
+            "950": "#0d0d0d",
+        },
+        "primary": {
+            "50": "oklch(97% .015 272)",
+            "100": "oklch(93.5% .033 272)",
+            "200": "oklch(87% .063 272)",
+            "300": "oklch(78% .11 272)",
+            "400": "oklch(68% .16 272)",
+            "500": "oklch(60% .19 272)",
+            "600": "#3038b0",
+            "700": "oklch(37% .165 272)",
+            "800": "oklch(32% .14 272)",
+            "900": "oklch(27% .11 272)",
+            "950": "oklch(20% .08 272)",
+        },
+    },
 }
 
 # --- Logging --------------------------------------------------------------------------------------------------

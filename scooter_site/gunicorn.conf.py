@@ -1,0 +1,14 @@
+"""How gunicorn serves the site (Procfile). PORT, WEB_BIND and WEB_WORKERS come from the environment."""
+
+import os
+
+bind = os.environ.get("WEB_BIND", "127.0.0.1:" + os.environ.get("PORT", "8000"))
+workers = int(os.environ.get("WEB_WORKERS", "2"))
+worker_class = "gthread"
+threads = 4
+# Participants' browsers keep their connection between two ratings: no new handshake per image.
+keepalive = 15
+timeout = 60
+# The path without its query string, no address and no referrer: all of them may tell who a participant is.
+accesslog = "-"
+access_log_format = "%(m)s %(U)s %(s)s %(b)s bytes %(M)s ms"
