@@ -1,5 +1,114 @@
-from rest_framework import viewsets
+"""The leaderboard in the API: the stored rows that the page shows."""
+
+from typing import Any
+
+import django_filters
+from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_view
+from rest_framework import serializers, viewsets
+from rest_framework.permissions import AllowAny
+
+from imagedb.models import Attack, TargetModel
+from leaderboard import selectors
+from leaderboard.models import Board, Entry
 
 
-class EntryViewSet(viewsets.ViewSet):
-    pass
+class BoardSerializer(serializers.ModelSerializer[Board]):
+    """The rating scale that the values of an entry are on."""
+
+    class Meta:
+        model = Board
+        fields = ["slug", "name", "scale_minimum", "scale_maximum"]
+
+
+class EntrySerializer(serializers.ModelSerializer[Entry]):
+    """The result of one (attack, target model) pair. All values are in points of the board's scale,
+    higher meaning "more certain that the image is modified"; null where a value is not defined.
+    """
+
+    board = BoardSerializer(read_only=True)
+    attack = serializers.SlugRelatedField(slug_field="slug", read_only=True)
+    attack_name = serializers.CharField(source="attack.name", read_only=True)
+    target_model = serializers.SlugRelatedField(slug_field="slug", read_only=True)
+    target_model_name = serializers.CharField(source="target_model.name", read_only=True)
+    rank = serializers.SerializerMethodField(
+        help_text="1 is the most imperceptible: smallest absolute difference. Ties share a rank, null is unscored, and "
+        "demonstration data is ranked apart from real data."
+    )
+
+    class Meta:
+        model = Entry
+        fields = [
+            "id",
+            "board",
+            "rank",
+            "attack",
+            "attack_name",
+            "target_model",
+            "target_model_name",
+            "participants",
+            "ratings",
+            "ratings_modified",
+            "ratings_clean",
+            "images_modified",
+            "images_clean",
+            "mean_modified",
+            "sd_modified",
+            "mean_clean",
+            "sd_clean",
+            "difference",
+            "is_demo",
+            "input_digest",
+            "computed_at",
+        ]
+
+    def get_rank(self, entry: Entry) -> int | None:
+        return self.context["ranks"].get(entry.pk)
+
+
+class EntryFilter(django_filters.FilterSet):
+    attack = django_filters.ModelChoiceFilter(
+        queryset=Attack.objects.all(), to_field_name="slug", help_text="Slug of an attack."
+    )
+    target_model = django_filters.ModelChoiceFilter(
+        queryset=TargetModel.objects.all(), to_field_name="slug", help_text="Slug of a target model."
+    )
+    # A choice, not a BooleanFilter: that one reads a mistyped value as "any".
+    is_demo = django_filters.TypedChoiceFilter(
+        choices=[("true", "true"), ("false", "false")],
+        coerce=lambda text: text == "true",
+        help_text="Demonstration data (answers of bots) only, or none of it.",
+    )
+
+    class Meta:
+        model = Entry
+        fields = ["attack", "target_model", "is_demo"]
+
+
+@extend_schema(tags=["leaderboard"])
+@extend_schema_view(
+    list=extend_schema(
+        summary="List the results of all pairs",
+        responses={
+            200: EntrySerializer(many=True),
+            400: OpenApiResponse(description="An unknown parameter or value, by name."),
+            404: OpenApiResponse(description="The cursor is not one of ours."),
+        },
+    ),
+    retrieve=extend_schema(
+        summary="Show the result of one pair",
+        responses={200: EntrySerializer, 404: OpenApiResponse(description="There is no such entry.")},
+    ),
+)
+class EntryViewSet(viewsets.ReadOnlyModelViewSet[Entry]):
+    """Results as shown on the leaderboard page. Public."""
+
+    serializer_class = EntrySerializer
+    filterset_class = EntryFilter
+    permission_classes = [AllowAny]
+
+    def get_queryset(self) -> QuerySet[Entry]:
+        return selectors.entries()
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        return {**super().get_serializer_context(), "ranks": selectors.ranks()}

@@ -1,3 +1,10 @@
-from django.urls import URLPattern
+"""The public pages: home and leaderboard."""
 
-urlpatterns: list[URLPattern] = []
+from django.urls import path
+
+from leaderboard import views
+
+urlpatterns = [
+    path("", views.home, name="home"),
+    path("leaderboard/", views.leaderboard, name="leaderboard"),
+]

@@ -1,9 +1,17 @@
 """All addresses of the site."""
 
 from django.contrib import admin
+from django.http import HttpRequest, HttpResponseRedirect
+from django.templatetags.static import static
 from django.urls import include, path
 
 from scooter_site.health import health
+
+
+def favicon(request: HttpRequest) -> HttpResponseRedirect:
+    """Browsers ask for this address on pages that name no icon."""
+    return HttpResponseRedirect(static("favicon.svg"))
+
 
 urlpatterns = [
     path("", include("leaderboard.urls")),
@@ -12,4 +20,10 @@ urlpatterns = [
     path("api/v1/", include("scooter_site.api")),
     path("admin/", admin.site.urls),
     path("health/", health, name="health"),
+    path("favicon.ico", favicon),
 ]
+
+handler400 = "scooter_site.errors.bad_request"
+handler403 = "scooter_site.errors.permission_denied"
+handler404 = "scooter_site.errors.not_found"
+handler500 = "scooter_site.errors.server_error"

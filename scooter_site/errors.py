@@ -1,0 +1,35 @@
+"""Error pages: JSON for API clients, the site's own pages for people."""
+
+from http import HTTPStatus
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _answer(request, HTTPStatus.BAD_REQUEST, "The request could not be understood.")
+
+
+def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _answer(request, HTTPStatus.FORBIDDEN, "You do not have permission to do this.")
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return _answer(request, HTTPStatus.NOT_FOUND, "There is nothing at this address.")
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    return _answer(request, HTTPStatus.INTERNAL_SERVER_ERROR, "Something went wrong on our side. It has been logged.")
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """A form came back without its protection against forged requests, mostly because cookies are off."""
+    return _answer(request, HTTPStatus.FORBIDDEN, "CSRF check failed.", template="403_csrf.html")
+
+
+def _answer(request: HttpRequest, status: HTTPStatus, detail: str, template: str = "") -> HttpResponse:
+    # Scripts of the site's own pages send JSON, and can read only JSON.
+    if request.path.startswith("/api/") or request.content_type == "application/json":
+        return JsonResponse({"detail": detail}, status=status)
+    return render(request, template or f"{status.value}.html", status=status)
