@@ -1,0 +1,141 @@
+"""What participants post, checked before it reaches a service."""
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django import forms
+
+LARGEST_SMALL_INTEGER = 32_767
+LARGEST_INTEGER = 2_147_483_647
+
+
+class ConsentForm(forms.Form):
+    """The decision, and the window it was made in."""
+
+    decision = forms.ChoiceField(choices=[("accept", "accept"), ("decline", "decline")])
+    viewport_width = forms.CharField(required=False)
+    viewport_height = forms.CharField(required=False)
+    device_pixel_ratio = forms.CharField(required=False)
+
+    # A browser that measures oddly must not keep anybody out: what cannot be stored is left out.
+    def clean_viewport_width(self) -> int | None:
+        return _pixels(self.cleaned_data["viewport_width"])
+
+    def clean_viewport_height(self) -> int | None:
+        return _pixels(self.cleaned_data["viewport_height"])
+
+    def clean_device_pixel_ratio(self) -> float | None:
+        try:
+            ratio = float(self.cleaned_data["device_pixel_ratio"])
+        except ValueError:
+            return None
+        return ratio if math.isfinite(ratio) and 0 < ratio <= 100 else None
+
+
+def _pixels(text: str) -> int | None:
+    is_short_number = text.isascii() and text.isdigit() and len(text) <= 5
+    return int(text) if is_short_number and int(text) <= LARGEST_SMALL_INTEGER else None
+
+
+class ChoiceForm(forms.Form):
+    """The answer to one colour plate or one comprehension pair."""
+
+    token = forms.UUIDField()
+    answer = forms.CharField(max_length=10)
+
+
+CERTAINTY = [("1", "Not at all"), ("2", "A little"), ("3", "Fairly"), ("4", "Mostly"), ("5", "Completely")]
+VISIBILITY = [("1", "Very badly"), ("2", "Badly"), ("3", "Acceptably"), ("4", "Well"), ("5", "Very well")]
+SYSTEM = [("1", "Never"), ("2", "Rarely"), ("3", "Sometimes"), ("4", "Often"), ("5", "Always")]
+
+
+class FeedbackForm(forms.Form):
+    """Optional questions after the main study."""
+
+    certainty = forms.ChoiceField(
+        label="How sure were you of your answers?", choices=CERTAINTY, required=False, widget=forms.RadioSelect
+    )
+    visibility = forms.ChoiceField(
+        label="How well could you see the images?", choices=VISIBILITY, required=False, widget=forms.RadioSelect
+    )
+    used_system = forms.ChoiceField(
+        label="Did you follow a fixed system or trick when deciding?",
+        choices=SYSTEM,
+        required=False,
+        widget=forms.RadioSelect,
+    )
+    comment = forms.CharField(
+        label="Anything you would like to tell us?",
+        max_length=2000,
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 4}),
+    )
+
+    def __init__(self, data: Any = None) -> None:
+        if data is not None:
+            # Browsers count a line break as one character and send two.
+            data = {**data.dict(), "comment": data.get("comment", "").replace("\r\n", "\n").replace("\0", "")}
+        super().__init__(data)
+
+    def answers(self) -> dict[str, str]:
+        """The items that were answered."""
+        return {item: answer for item, answer in self.cleaned_data.items() if answer}
+
+
+@dataclass(frozen=True)
+class PostedRating:
+    """A rating as the page posts it; times in milliseconds from the moment the image was shown."""
+
+    token: UUID
+    value: int
+    response_ms: int | None
+    first_interaction_ms: int | None
+    last_interaction_ms: int | None
+    focus_losses: int | None
+
+
+def parse_rating(body: bytes) -> PostedRating:
+    """Read the JSON of a rating. Raises ValueError with a sentence that names the field."""
+    try:
+        posted = json.loads(body, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise ValueError("The answer is not valid JSON.") from error
+    if not isinstance(posted, dict):
+        raise ValueError("The answer must be a JSON object.")  # noqa: TRY004 - one kind of error for the caller
+    token = posted.get("token")
+    try:
+        parsed_token = UUID(token) if isinstance(token, str) else None
+    except ValueError:
+        parsed_token = None
+    if parsed_token is None:
+        raise ValueError("token: this is not the token of an item.")
+    value = _integer(posted, "value", -LARGEST_SMALL_INTEGER, LARGEST_SMALL_INTEGER)
+    if value is None:
+        raise ValueError("value is missing: the scale has not been answered.")
+    return PostedRating(
+        token=parsed_token,
+        value=value,
+        response_ms=_integer(posted, "response_ms", 0, LARGEST_INTEGER),
+        first_interaction_ms=_integer(posted, "first_interaction_ms", 0, LARGEST_INTEGER),
+        last_interaction_ms=_integer(posted, "last_interaction_ms", 0, LARGEST_INTEGER),
+        focus_losses=_integer(posted, "focus_losses", 0, LARGEST_SMALL_INTEGER),
+    )
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a number")
+
+
+def _integer(posted: dict[str, Any], name: str, minimum: int, maximum: int) -> int | None:
+    number = posted.get(name)
+    if number is None:
+        return None
+    # bool is an int to Python; true is not an answer on a scale.
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise ValueError(f"{name} must be a whole number.")  # noqa: TRY004 - one kind of error for the caller
+    if not minimum <= number <= maximum:
+        raise ValueError(f"{name} must be between {minimum} and {maximum}.")
+    return number

@@ -1,0 +1,63 @@
+// What every page of the study needs: the device check, measuring the window, copying, and no answer sent twice.
+"use strict";
+
+// A page that the browser kept alive may be of a step that is over: ask the server again.
+window.addEventListener("pageshow", (event) => {
+  if (event.persisted) window.location.reload();
+});
+
+(() => {
+  const notice = document.getElementById("device-notice");
+  if (!notice) return;
+  const study = document.getElementById("study");
+  const minimumWidth = Number(notice.dataset.minimumWidth);
+  const minimumHeight = Number(notice.dataset.minimumHeight);
+  const phonesAllowed = "phonesAllowed" in notice.dataset;
+  // A phone: operated by finger, and with a short side that no tablet has.
+  const isPhone =
+    window.matchMedia("(pointer: coarse)").matches && Math.min(window.screen.width, window.screen.height) < 600;
+
+  function problem() {
+    if (isPhone) return phonesAllowed ? null : "phone";
+    return window.innerWidth < minimumWidth || window.innerHeight < minimumHeight ? "small" : null;
+  }
+
+  function check() {
+    const found = problem();
+    notice.hidden = found === null;
+    study.inert = found !== null;
+    for (const section of notice.querySelectorAll("[data-case]")) section.hidden = section.dataset.case !== found;
+    notice.querySelector("[data-current-size]").textContent = `${window.innerWidth} × ${window.innerHeight}`;
+  }
+
+  check();
+  window.addEventListener("resize", check);
+})();
+
+for (const form of document.querySelectorAll("form[method=post]")) {
+  form.addEventListener("submit", (event) => {
+    if (form.dataset.sent) {
+      event.preventDefault();
+      return;
+    }
+    form.dataset.sent = "yes";
+    const sizes = { width: window.innerWidth, height: window.innerHeight, ratio: window.devicePixelRatio };
+    for (const field of form.querySelectorAll("[data-measure]")) field.value = sizes[field.dataset.measure];
+    // When the answer never got through, the page is still here and must be usable again.
+    setTimeout(() => delete form.dataset.sent, 8000);
+  });
+}
+
+for (const button of document.querySelectorAll("[data-copy]")) {
+  const source = button.parentElement.querySelector("[data-copy-source]");
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(source.textContent);
+      button.textContent = "Copied";
+    } catch {
+      window.getSelection().selectAllChildren(source);
+      button.textContent = "Press Ctrl+C";
+    }
+  });
+}

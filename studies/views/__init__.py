@@ -1,0 +1,8 @@
+"""The participant's pages: they show what the server's pointer says, and hand what is posted to the services."""
+
+from studies.views.images import image
+from studies.views.landing import landing
+from studies.views.preview import preview, preview_jump, preview_leave
+from studies.views.run import rate, run
+
+__all__ = ["image", "landing", "preview", "preview_jump", "preview_leave", "rate", "run"]

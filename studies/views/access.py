@@ -1,0 +1,86 @@
+"""Which study and which participation a request is about.
+
+The panel's ids come once, in the landing address. From then on a signed cookie of ours says who is there.
+"""
+
+from collections.abc import Callable
+from datetime import timedelta
+from functools import wraps
+from uuid import UUID
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseRedirectBase
+from django.urls import reverse
+
+from studies.models import Participation, Study
+from studies.views import notices
+
+COOKIE = "participation"
+COOKIE_AGE = timedelta(days=30)
+
+
+class SeeOther(HttpResponseRedirectBase):
+    """303: whatever was posted, the answer is the page the server says."""
+
+    status_code = 303
+
+
+def study_page(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Give the view the study of the address's slug, or answer that there is none."""
+
+    @wraps(view)
+    def with_study(request: HttpRequest, slug: str, **parts: object) -> HttpResponse:
+        study = Study.objects.filter(slug=slug).first()
+        if study is None:
+            return notices.notice_page(request, notices.unknown_study())
+        return view(request, study, **parts)
+
+    return with_study
+
+
+def current_participation(request: HttpRequest, study: Study) -> Participation | None:
+    """The participation that the cookie names, if it is valid, of this study and still there."""
+    value = request.get_signed_cookie(
+        COOKIE, default=None, salt=_salt(study), max_age=int(COOKIE_AGE.total_seconds())
+    )
+    if value is None:
+        return None
+    return (
+        Participation.objects.select_related("study", "identity", "completion_code")
+        .filter(study=study, public_id=UUID(value))
+        .first()
+    )
+
+
+def remember(response: HttpResponse, participation: Participation) -> None:
+    """Set the cookie that is the participant's session on this browser."""
+    study = participation.study
+    response.set_signed_cookie(
+        COOKIE,
+        str(participation.public_id),
+        salt=_salt(study),
+        max_age=int(COOKIE_AGE.total_seconds()),
+        path=_path(study),
+        secure=settings.HTTPS,
+        httponly=True,
+        samesite="Lax",
+    )
+
+
+def forget(response: HttpResponse, study: Study) -> None:
+    """Remove the cookie."""
+    response.delete_cookie(COOKIE, path=_path(study), samesite="Lax")
+
+
+def to_run(study: Study) -> SeeOther:
+    """Send the browser to the page of the step the server says."""
+    return SeeOther(reverse("studies:run", args=[study.slug]))
+
+
+def _salt(study: Study) -> str:
+    return f"studies.participation.{study.slug}"
+
+
+def _path(study: Study) -> str:
+    return reverse("studies:landing", args=[study.slug])

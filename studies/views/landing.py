@@ -1,0 +1,77 @@
+"""The page a participant's link opens."""
+
+import logging
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from studies import links, selectors, services
+from studies.flow import Step
+from studies.landing import Arrival, LandingProblem, LandingRefused, Parameters, read_direct, read_prolific
+from studies.landing import read_resumption, read_test
+from studies.models import Panel, Participation, ParticipationKind, Study
+from studies.views import notices
+from studies.views.access import current_participation, remember, study_page
+
+logger = logging.getLogger(__name__)
+
+
+@require_safe
+@never_cache
+@study_page
+def landing(request: HttpRequest, study: Study) -> HttpResponse:
+    """Exchange the parameters of the link for our own session, and send the browser to a clean address."""
+    if request.method == "HEAD":  # asked by programs that check links: nobody arrives
+        return HttpResponse()
+    parameters = dict(request.GET.lists())
+    try:
+        participation = _enter(request, study, parameters)
+    except LandingRefused as refused:
+        logger.warning("Study %s: a link was refused (%s)", study.slug, refused)
+        return notices.notice_page(request, notices.link_refused(study, refused), study)
+    except services.StudyNotOpen as error:
+        return notices.notice_page(request, notices.not_open(study, error.reason), study)
+    except services.StudyFull:
+        return notices.notice_page(request, notices.full(study), study)
+    if participation is None:
+        return notices.notice_page(request, notices.unknown_session(study), study)
+    response = HttpResponseRedirect(reverse("studies:run", args=[study.slug]))
+    remember(response, participation)
+    return response
+
+
+def _enter(request: HttpRequest, study: Study, parameters: Parameters) -> Participation | None:
+    """The participation of who arrives; None when a personal link names none."""
+    if "test" in parameters:
+        return _enter_test(request, study, parameters)
+    if study.panel == Panel.PROLIFIC:
+        arrival = read_prolific(parameters, prolific_study_id=study.prolific_study_id)
+        return _enter_as(study, ParticipationKind.REAL, arrival)
+    if session_id := read_resumption(parameters):
+        return selectors.participation_of_session(study, session_id)
+    arrival = read_direct(parameters)
+    if not arrival.session_id:
+        here = current_participation(request, study)
+        if here is not None and here.kind == ParticipationKind.REAL:
+            return here
+    return _enter_as(study, ParticipationKind.REAL, arrival)
+
+
+def _enter_test(request: HttpRequest, study: Study, parameters: Parameters) -> Participation:
+    tokens = parameters["test"]
+    if len(tokens) != 1 or not links.is_valid_test_token(study, tokens[0]):
+        raise LandingRefused(LandingProblem.MALFORMED, "test")
+    arrival = read_test(parameters)
+    if not arrival.session_id:
+        here = current_participation(request, study)
+        if here is not None and here.kind == ParticipationKind.TEST and here.step != Step.END:
+            return here
+    return _enter_as(study, ParticipationKind.TEST, arrival)
+
+
+def _enter_as(study: Study, kind: ParticipationKind, arrival: Arrival) -> Participation:
+    return services.enter_study(
+        study, kind=kind, participant_id=arrival.participant_id, session_id=arrival.session_id
+    )

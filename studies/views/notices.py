@@ -1,0 +1,159 @@
+"""Pages that stand in place of the study and say what to do."""
+
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from studies.landing import LandingProblem, LandingRefused
+from studies.models import Panel, Study
+
+
+@dataclass(frozen=True)
+class Notice:
+    """What happened and what the reader can do now; ``reason`` names the case for machines."""
+
+    reason: str
+    status: HTTPStatus
+    title: str
+    text: str
+    steps: tuple[str, ...]
+    detail: str = ""
+
+
+RETURN = "Please return your submission on Prolific, so that your place is free for someone else."
+OPEN_FROM_PROLIFIC = "Close this page, go back to the study on Prolific and open it from there."
+
+
+def notice_page(request: HttpRequest, notice: Notice, study: Study | None = None) -> HttpResponse:
+    """The notice as a page of its own."""
+    context = {"notice": notice, "study": study}
+    response = render(request, "studies/notice.html", context, status=notice.status)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def _is_prolific(study: Study) -> bool:
+    return study.panel == Panel.PROLIFIC
+
+
+def unknown_study() -> Notice:
+    return Notice(
+        reason="unknown_study",
+        status=HTTPStatus.NOT_FOUND,
+        title="There is no study at this address",
+        text="The link may have been cut off or mistyped.",
+        steps=("Open the complete link again, exactly as you were given it.", "Or ask whoever sent it to you."),
+    )
+
+
+def link_refused(study: Study, refused: LandingRefused) -> Notice:
+    """For a link whose parameters open no session."""
+    detail = f"For the researchers: {refused.parameter}, {refused.problem.value.replace('_', ' ')}."
+    if refused.problem is LandingProblem.OTHER_STUDY:
+        return Notice(
+            reason="other_study",
+            status=HTTPStatus.BAD_REQUEST,
+            title="This link belongs to another study",
+            text="The study on Prolific that sent you here and this page do not fit together.",
+            steps=(RETURN, "Please tell the researchers, so that they can mend the link."),
+            detail=detail,
+        )
+    if not _is_prolific(study):
+        return Notice(
+            reason=refused.problem.value,
+            status=HTTPStatus.BAD_REQUEST,
+            title="This link is not complete",
+            text="A part of the address is missing or was changed on its way to you.",
+            steps=("Open the complete link again, exactly as you were given it.", "Or ask whoever sent it to you."),
+            detail=detail,
+        )
+    if refused.problem is LandingProblem.PLACEHOLDER:
+        return Notice(
+            reason="placeholder",
+            status=HTTPStatus.BAD_REQUEST,
+            title="This link was not opened from Prolific",
+            text="Prolific puts your ids into the link when you open the study there; in this one they are not filled in.",
+            steps=(OPEN_FROM_PROLIFIC, "Researchers: to try the study, use its test link or preview."),
+            detail=detail,
+        )
+    return Notice(
+        reason=refused.problem.value,
+        status=HTTPStatus.BAD_REQUEST,
+        title="This link is not complete",
+        text="We could not read your Prolific ids from the link, so your answers could not be paid. "
+        "Nothing has been started.",
+        steps=(OPEN_FROM_PROLIFIC, "If you see this page again, return your submission and tell the researchers."),
+        detail=detail,
+    )
+
+
+def unknown_session(study: Study) -> Notice:
+    return Notice(
+        reason="unknown_session",
+        status=HTTPStatus.NOT_FOUND,
+        title="We do not know this personal link",
+        text="It may have been cut off or mistyped.",
+        steps=("Open the complete link again, exactly as it was shown to you.",),
+    )
+
+
+def no_session(study: Study) -> Notice:
+    """For somebody whose browser sent no cookie of ours."""
+    reopen = (
+        "Open the study from Prolific again; you continue where you stopped."
+        if _is_prolific(study)
+        else "Open your link again; you continue where you stopped."
+    )
+    return Notice(
+        reason="no_session",
+        status=HTTPStatus.FORBIDDEN,
+        title="Please open your link again",
+        text="Your browser did not tell us which session is yours. It may block cookies, or the session is too old. "
+        "We use one cookie, only to save your answers to the right session.",
+        steps=("Allow cookies for this site, or leave private browsing.", reopen),
+    )
+
+
+def not_open(study: Study, reason: str) -> Notice:
+    """For newcomers while the study takes none. ``reason``: not_started, paused or closed."""
+    title, text = {
+        "not_started": ("This study has not started yet", "It cannot be taken at the moment."),
+        "paused": (
+            "This study is paused",
+            "No new participants can start at the moment. If you had started already, open your link again "
+            "in the same way as before; you continue where you stopped.",
+        ),
+        "closed": ("This study has ended", "It takes no more participants. Thank you for your interest."),
+    }[reason]
+    later = ("You can try again later.",) if reason != "closed" else ()
+    return Notice(
+        reason=reason,
+        status=HTTPStatus.FORBIDDEN,
+        title=title,
+        text=text,
+        steps=(RETURN,) if _is_prolific(study) else later,
+    )
+
+
+def full(study: Study) -> Notice:
+    return Notice(
+        reason="full",
+        status=HTTPStatus.FORBIDDEN,
+        title="All places are taken",
+        text="This study has no free place at the moment. Thank you for your interest.",
+        steps=(RETURN,)
+        if _is_prolific(study)
+        else ("A place may become free again: you can try once more in an hour or so.",),
+    )
+
+
+def already_took_part(study: Study) -> Notice:
+    return Notice(
+        reason="already_took_part",
+        status=HTTPStatus.FORBIDDEN,
+        title="You have already taken part",
+        text="Each person can take this study once, and we have a session of yours already.",
+        steps=(RETURN,) if _is_prolific(study) else (),
+    )

@@ -1,0 +1,215 @@
+"""What each step's template shows. Nothing here tells an answer, a kind, a score or a code before its time."""
+
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.urls import reverse
+
+from studies import selectors
+from studies.flow import Outcome, Step
+from studies.forms import FeedbackForm
+from studies.models import (
+    Modification,
+    Panel,
+    Participation,
+    ParticipationKind,
+    PlateTrial,
+    ScaleDirection,
+    ScaleWidget,
+    Stimulus,
+    StimulusPurpose,
+    Study,
+    TextKind,
+    Trial,
+)
+
+REDIRECT_SECONDS = 10
+
+PART_NAMES = {
+    Step.CONSENT: "Consent",
+    Step.COLOUR_CHECK: "Colour check",
+    Step.INSTRUCTIONS: "Instructions",
+    Step.COMPREHENSION: "Practice",
+    Step.MAIN: "Main part",
+    Step.FEEDBACK: "Feedback",
+}
+
+EXAMPLE_CAPTIONS = {
+    Modification.COLOUR: "Modified: an area has another colour",
+    Modification.FILTER: "Modified: a filter over the whole image",
+    Modification.PIXEL: "Modified: small changes of many pixels",
+    Modification.CORRUPTION: "Modified: strongly disturbed",
+}
+
+
+def page_context(request: HttpRequest, participation: Participation) -> dict[str, Any]:
+    """Context of the current step's template."""
+    step = Step(participation.step)
+    context: dict[str, Any] = {"step": step.value, "parts": _parts(participation.study, step)}
+    if participation.kind == ParticipationKind.PREVIEW:
+        context["preview_steps"] = [(other.value, PART_NAMES.get(other, "End")) for other in _steps(participation.study)]
+    if step is not Step.END:
+        context["personal_link"] = _personal_link(request, participation)
+    match step:
+        case Step.CONSENT:
+            context["text"] = selectors.study_text(participation.study, TextKind.CONSENT)
+        case Step.COLOUR_CHECK:
+            context |= _plate_context(participation)
+        case Step.INSTRUCTIONS:
+            context["text"] = selectors.study_text(participation.study, TextKind.INSTRUCTIONS)
+            context["examples"] = _examples(participation.study)
+            context["is_repeated"] = participation.comprehension_attempt > 1
+        case Step.COMPREHENSION:
+            context |= _pair_context(participation)
+        case Step.MAIN:
+            context |= _main_context(participation)
+        case Step.FEEDBACK:
+            context["form"] = FeedbackForm()
+        case Step.END:
+            context |= _end_context(participation)
+    return context
+
+
+def trial_data(participation: Participation) -> dict[str, Any]:
+    """The current item of the main study and the images to fetch ahead, for the page's script."""
+    trial = selectors.current_trial(participation) if participation.step == Step.MAIN else None
+    if trial is None:
+        return {"trial": None, "preload": []}
+    study = participation.study
+    return {
+        "trial": {
+            "token": str(trial.token),
+            "position": trial.position,
+            "total": selectors.progress(participation).total,
+            "image": None if trial.instructed_value is not None else _image_address(study, "trial", trial),
+            "text": None if trial.instructed_value is None else instruction(study, trial.instructed_value),
+        },
+        "preload": [_image_address(study, "trial", following) for following in selectors.trials_to_preload(participation)],
+    }
+
+
+def instruction(study: Study, value: int) -> str:
+    """What an instructed item says, with the label where the value is an end of the scale."""
+    shown = with_sign(study, value)
+    verb = "choose" if study.scale_widget == ScaleWidget.LIKERT else "move the slider to"
+    label = {study.scale_minimum: study.label_minimum, study.scale_maximum: study.label_maximum}.get(value)
+    meaning = f" (“{label}”)" if label else ""
+    return f"This is an attention check. Please {verb} {shown}{meaning} and continue."
+
+
+def with_sign(study: Study, value: int) -> str:
+    """A value of the scale as the page writes it: signed when the scale has two sides."""
+    if study.scale_minimum >= 0 or value == 0:
+        return str(value)
+    return f"+{value}" if value > 0 else f"−{-value}"
+
+
+def _image_address(study: Study, kind: str, shown: Trial | PlateTrial | Any) -> str:
+    return reverse("studies:image", args=[study.slug, kind, shown.token])
+
+
+def _steps(study: Study) -> list[Step]:
+    """The steps of this study: a check without items is left out."""
+    skipped = {
+        Step.COLOUR_CHECK: study.plate_count == 0,
+        Step.COMPREHENSION: study.comprehension_pair_count == 0,
+    }
+    return [step for step in Step if not skipped.get(step)]
+
+
+def _parts(study: Study, step: Step) -> dict[str, Any] | None:
+    """Which part of how many this is; None at the end."""
+    steps = [other for other in _steps(study) if other is not Step.END]
+    if step not in steps:
+        return None
+    return {"number": steps.index(step) + 1, "total": len(steps), "name": PART_NAMES[step]}
+
+
+def _personal_link(request: HttpRequest, participation: Participation) -> str:
+    """Where a participant of a direct study continues on another device; "" where the link they have does that."""
+    study = participation.study
+    identity = getattr(participation, "identity", None)
+    is_own_kind = study.panel == Panel.DIRECT and participation.kind == ParticipationKind.REAL
+    if not is_own_kind or identity is None or identity.participant_id:
+        return ""
+    address = reverse("studies:landing", args=[study.slug])
+    return request.build_absolute_uri(f"{address}?session={identity.session_id}")
+
+
+def _plate_context(participation: Participation) -> dict[str, Any]:
+    trial = selectors.current_plate(participation)
+    if trial is None:
+        return {}
+    return {
+        "trial": trial,
+        "total": participation.study.plate_count,
+        "image": _image_address(participation.study, "plate", trial),
+        "digits": [str(digit) for digit in range(10)],
+        "no_digit": PlateTrial.NO_DIGIT,
+    }
+
+
+def _pair_context(participation: Participation) -> dict[str, Any]:
+    trial = selectors.current_pair(participation)
+    if trial is None:
+        return {}
+    study = participation.study
+    return {
+        "trial": trial,
+        "total": study.comprehension_pair_count,
+        "sides": [
+            {"side": "left", "label": "Left image", "key": "1", "image": _image_address(study, "pair-left", trial)},
+            {"side": "right", "label": "Right image", "key": "2", "image": _image_address(study, "pair-right", trial)},
+        ],
+    }
+
+
+def _examples(study: Study) -> list[dict[str, Any]]:
+    """Pairs of an unmodified and a modified image, in the order of their numbers."""
+    stimuli = Stimulus.objects.filter(study=study, purpose=StimulusPurpose.EXAMPLE).order_by("number", "id")
+    pairs: dict[int, dict[str, Any]] = {}
+    for stimulus in stimuli:
+        pair = pairs.setdefault(stimulus.number, {})
+        address = _image_address(study, "example", stimulus)
+        if stimulus.modification == Modification.NONE:
+            pair["unmodified"] = address
+        else:
+            pair["modified"] = address
+            pair["caption"] = EXAMPLE_CAPTIONS[Modification(stimulus.modification)]
+    return [pair for pair in pairs.values() if {"unmodified", "modified"} <= pair.keys()]
+
+
+def _main_context(participation: Participation) -> dict[str, Any]:
+    study = participation.study
+    progress = selectors.progress(participation)
+    points = range(study.scale_minimum, study.scale_maximum + 1) if study.scale_widget == ScaleWidget.LIKERT else ()
+    return {
+        "question": selectors.study_text(study, TextKind.QUESTION),
+        "progress": progress,
+        "points": [{"value": value, "shown": with_sign(study, value)} for value in points],
+        "data": {
+            **trial_data(participation),
+            "rate_url": reverse("studies:rate", args=[study.slug]),
+            "run_url": reverse("studies:run", args=[study.slug]),
+            "scale": {
+                "widget": study.scale_widget,
+                "minimum": study.scale_minimum,
+                "maximum": study.scale_maximum,
+                "higher_is_modified": study.scale_direction == ScaleDirection.HIGHER_IS_MODIFIED,
+            },
+        },
+    }
+
+
+def _end_context(participation: Participation) -> dict[str, Any]:
+    code = participation.completion_code.code if participation.completion_code else ""
+    is_prolific = participation.study.panel == Panel.PROLIFIC
+    return {
+        "outcome": participation.outcome,
+        "is_prolific": is_prolific,
+        "asks_to_return": is_prolific and participation.outcome in {Outcome.DECLINED, Outcome.TIMED_OUT},
+        "code": code,
+        "completion_url": settings.PROLIFIC_COMPLETION_URL.format(code=code) if is_prolific and code else "",
+        "redirect_seconds": 0 if participation.kind == ParticipationKind.PREVIEW else REDIRECT_SECONDS,
+    }

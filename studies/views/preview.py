@@ -1,0 +1,84 @@
+"""Previews: staff see the study as a participant does, and nothing of it is kept."""
+
+from http import HTTPStatus
+
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponse, HttpResponseForbidden
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from studies import services
+from studies.flow import Step
+from studies.models import Participation, ParticipationKind, Study
+from studies.views import notices
+from studies.views.access import SeeOther, current_participation, forget, remember, study_page, to_run
+
+PERMISSION = "studies.change_study"
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@study_page
+def preview(request: HttpRequest, study: Study) -> HttpResponse:
+    """POST starts a preview; GET is the page before and after one."""
+    if not request.user.is_authenticated:
+        return redirect_to_login(request.get_full_path())
+    if not (request.user.is_staff and request.user.has_perm(PERMISSION)):
+        return HttpResponseForbidden("Only staff who may change studies can preview them.", content_type="text/plain")
+    if request.method != "POST":
+        return _page(request, study)
+    if previous := _current_preview(request, study):
+        services.delete_preview(previous.pk)
+    try:
+        participation = services.start_preview(study)
+    except (services.StudyNotOpen, services.StudyStateError) as error:
+        return _page(request, study, problem=str(error))
+    response = to_run(study)
+    remember(response, participation)
+    return response
+
+
+@require_POST
+@never_cache
+@study_page
+def preview_jump(request: HttpRequest, study: Study) -> HttpResponse:
+    """Go to any step of the running preview."""
+    participation = _current_preview(request, study)
+    if participation is None:
+        return notices.notice_page(request, notices.no_session(study), study)
+    wanted = request.POST.get("step", "")
+    if wanted in set(Step):
+        services.jump_preview(participation.pk, Step(wanted))
+    return to_run(study)
+
+
+@require_POST
+@never_cache
+@study_page
+def preview_leave(request: HttpRequest, study: Study) -> HttpResponse:
+    """Delete the running preview; leaving twice is as good as once."""
+    if participation := _current_preview(request, study):
+        services.delete_preview(participation.pk)
+    response = SeeOther(reverse("studies:preview", args=[study.slug]) + "?left=1")
+    forget(response, study)
+    return response
+
+
+def _current_preview(request: HttpRequest, study: Study) -> Participation | None:
+    participation = current_participation(request, study)
+    is_preview = participation is not None and participation.kind == ParticipationKind.PREVIEW
+    return participation if is_preview else None
+
+
+def _page(request: HttpRequest, study: Study, problem: str = "") -> HttpResponse:
+    context = {
+        "study": study,
+        "problem": problem,
+        "has_left": "left" in request.GET,
+        "admin_url": reverse("admin:studies_study_change", args=[study.pk]),
+    }
+    return render(
+        request, "studies/preview.html", context, status=HTTPStatus.CONFLICT if problem else HTTPStatus.OK
+    )

@@ -1,0 +1,132 @@
+"""The page of the current step, and what is posted from it.
+
+The server's pointer decides: a page never says which step comes next, and a post for a step that is past changes nothing.
+"""
+
+from http import HTTPStatus
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from studies import services
+from studies.flow import Step
+from studies.forms import ChoiceForm, ConsentForm, FeedbackForm, parse_rating
+from studies.models import Participation, ParticipationKind, Study
+from studies.views import notices
+from studies.views.access import current_participation, study_page, to_run
+from studies.views.pages import page_context, trial_data
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@study_page
+def run(request: HttpRequest, study: Study) -> HttpResponse:
+    """Show the current step, or take what was posted from it."""
+    participation = current_participation(request, study)
+    if participation is None:
+        return notices.notice_page(request, notices.no_session(study), study)
+    if request.method != "POST" or request.POST.get("step") != participation.step:
+        # A post from a page that was left open: the answer is the page that is current now.
+        return to_run(study) if request.method == "POST" else _page(request, participation)
+    try:
+        problem = _take(request, participation)
+    except services.InvalidAnswer as error:
+        problem = str(error)
+    except services.StudyFull:
+        return notices.notice_page(request, notices.full(study), study)
+    except services.StudyNotOpen as error:
+        return notices.notice_page(request, notices.not_open(study, error.reason), study)
+    if problem:
+        participation.refresh_from_db()
+        return _page(request, participation, problem=problem)
+    return to_run(study)
+
+
+@require_POST
+@never_cache
+@study_page
+def rate(request: HttpRequest, study: Study) -> HttpResponse:
+    """Store one rating and answer with the next item; ``trial`` is null when the main study is over."""
+    participation = current_participation(request, study)
+    if participation is None:
+        return _json_error("This session is not known here.", HTTPStatus.FORBIDDEN)
+    if participation.step not in {Step.MAIN, Step.FEEDBACK}:
+        return _json_error("This is not the moment for ratings.", HTTPStatus.CONFLICT)
+    try:
+        posted = parse_rating(request.body)
+        participation = services.answer_trial(
+            participation.pk,
+            posted.token,
+            posted.value,
+            services.Timings(
+                response_ms=posted.response_ms,
+                first_interaction_ms=posted.first_interaction_ms,
+                last_interaction_ms=posted.last_interaction_ms,
+                focus_losses=posted.focus_losses,
+            ),
+        )
+    except ValueError as error:  # InvalidAnswer is one
+        return _json_error(str(error), HTTPStatus.BAD_REQUEST)
+    return JsonResponse(trial_data(participation))
+
+
+def _json_error(message: str, status: HTTPStatus) -> JsonResponse:
+    return JsonResponse({"error": message}, status=status)
+
+
+def _page(request: HttpRequest, participation: Participation, problem: str = "") -> HttpResponse:
+    context = {
+        "study": participation.study,
+        "participation": participation,
+        "is_preview": participation.kind == ParticipationKind.PREVIEW,
+        "problem": problem,
+        **page_context(request, participation),
+    }
+    status = HTTPStatus.BAD_REQUEST if problem else HTTPStatus.OK
+    return render(request, f"studies/{participation.step}.html", context, status=status)
+
+
+def _take(request: HttpRequest, participation: Participation) -> str:
+    """Hand the posted answer of the current step to its service. Returns what is wrong with it, or ""."""
+    match Step(participation.step):
+        case Step.CONSENT:
+            return _take_consent(request, participation)
+        case Step.COLOUR_CHECK | Step.COMPREHENSION:
+            return _take_choice(request, participation)
+        case Step.INSTRUCTIONS:
+            services.finish_instructions(participation.pk)
+        case Step.FEEDBACK:
+            form = FeedbackForm(request.POST)
+            if not form.is_valid():
+                return "Your comment can have at most 2000 characters; please choose from the answers shown."
+            services.give_feedback(participation.pk, form.answers())
+        case Step.MAIN | Step.END:
+            pass  # ratings have their own address, and nothing follows the end
+    return ""
+
+
+def _take_consent(request: HttpRequest, participation: Participation) -> str:
+    form = ConsentForm(request.POST)
+    if not form.is_valid():
+        return "Please choose whether you want to take part."
+    if form.cleaned_data["decision"] == "decline":
+        services.decline_consent(participation.pk)
+        return ""
+    device = services.Device(
+        viewport_width=form.cleaned_data["viewport_width"],
+        viewport_height=form.cleaned_data["viewport_height"],
+        device_pixel_ratio=form.cleaned_data["device_pixel_ratio"],
+    )
+    services.accept_consent(participation.pk, device)
+    return ""
+
+
+def _take_choice(request: HttpRequest, participation: Participation) -> str:
+    form = ChoiceForm(request.POST)
+    if not form.is_valid():
+        return "Please choose one of the answers first."
+    answer = services.answer_plate if participation.step == Step.COLOUR_CHECK else services.answer_pair
+    answer(participation.pk, form.cleaned_data["token"], form.cleaned_data["answer"])
+    return ""
