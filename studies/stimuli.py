@@ -25,6 +25,7 @@ CLUSTERS = 6
 PLACE_WEIGHT = 8.0  # what half the picture's side counts in clustering, in steps of colour
 REGION_SHARE = (0.10, 0.50)  # of the picture; smaller is overlooked, larger reads as a filter
 LEAST_CHROMA = 55.0  # of the recoloured region, so that grey areas are visibly coloured too
+LEAST_LIGHT = 70.0  # of the recoloured region on average: what is nearly black shows no colour
 # Violet, magenta, pink and turquoise, as angles in the plane of Cb and Cr (degrees): seldom the colour of anything in
 # a photograph, so that one can tell which picture of a pair is the modified one.
 ODD_HUES = (25.0, 52.0, 75.0, -60.0)
@@ -41,7 +42,7 @@ def modify(modification: str, image: Image.Image, seed: int) -> Image.Image:
 
 
 def recolour(image: Image.Image, rng: np.random.Generator) -> Image.Image:
-    """Give one coherent region, if possible an object, another hue; its light and shade stay."""
+    """Give one coherent region, if possible an object, another hue; its shading stays."""
     picture = image.convert("RGB")
     region = find_region(picture, rng)
     softened = Image.fromarray(np.round(ndimage.gaussian_filter(region.astype(np.float32), 1.0) * 255).astype(np.uint8))
@@ -56,6 +57,9 @@ def recolour(image: Image.Image, rng: np.random.Generator) -> Image.Image:
     direction = np.array([np.cos(np.radians(new_hue)), np.sin(np.radians(new_hue))], np.float32)
     changed = chroma @ rotation.T + direction * max(0.0, LEAST_CHROMA - strength)
     mixed = chroma + share * (changed - chroma)
+    light = pixels[:, :, 0].astype(np.float32)
+    lift = max(0.0, LEAST_LIGHT - float((light * share[:, :, 0]).sum() / share.sum()))
+    pixels[:, :, 0] = np.minimum(light + lift * share[:, :, 0], 255).astype(np.uint8)
     pixels[:, :, 1:] = np.clip(np.round(mixed + NEUTRAL), 0, 255).astype(np.uint8)
     return Image.fromarray(pixels, "YCbCr").convert("RGB")
 
@@ -103,7 +107,7 @@ def merit(region: Mask, pixels: Floats, x: Floats, y: Floats) -> float:
     large = min(region.mean(), 0.25) / 0.25
     colourful = min(float(np.hypot(*(np.array(chroma) - NEUTRAL))) / 30, 1.0)
     central = 1 - float(np.hypot(x[region], y[region]).mean())
-    dull = max(0.0, 70 - light, light - 190) / 35
+    dull = max(0.0, LEAST_LIGHT - light, light - 190) / 25
     return float(2 * large + colourful + 2 * central - dull)
 
 
