@@ -2,14 +2,12 @@
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from django import forms
-
-LARGEST_SMALL_INTEGER = 32_767
-LARGEST_INTEGER = 2_147_483_647
 
 
 class ConsentForm(forms.Form):
@@ -20,7 +18,7 @@ class ConsentForm(forms.Form):
     viewport_height = forms.CharField(required=False)
     device_pixel_ratio = forms.CharField(required=False)
 
-    # A browser that measures oddly must not keep anybody out: what cannot be stored is left out.
+    # A browser that measures oddly must not keep anybody out: what is not a number is left out.
     def clean_viewport_width(self) -> int | None:
         return _pixels(self.cleaned_data["viewport_width"])
 
@@ -32,12 +30,11 @@ class ConsentForm(forms.Form):
             ratio = float(self.cleaned_data["device_pixel_ratio"])
         except ValueError:
             return None
-        return ratio if math.isfinite(ratio) and 0 < ratio <= 100 else None
+        return ratio if math.isfinite(ratio) else None
 
 
 def _pixels(text: str) -> int | None:
-    is_short_number = text.isascii() and text.isdigit() and len(text) <= 5
-    return int(text) if is_short_number and int(text) <= LARGEST_SMALL_INTEGER else None
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 5 else None
 
 
 class ChoiceForm(forms.Form):
@@ -74,10 +71,10 @@ class FeedbackForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 4}),
     )
 
-    def __init__(self, data: Any = None) -> None:
+    def __init__(self, data: Mapping[str, str] | None = None) -> None:
         if data is not None:
             # Browsers count a line break as one character and send two.
-            data = {**data.dict(), "comment": data.get("comment", "").replace("\r\n", "\n").replace("\0", "")}
+            data = {**data, "comment": data.get("comment", "").replace("\r\n", "\n").replace("\0", "")}
         super().__init__(data)
 
     def answers(self) -> dict[str, str]:
@@ -112,16 +109,16 @@ def parse_rating(body: bytes) -> PostedRating:
         parsed_token = None
     if parsed_token is None:
         raise ValueError("token: this is not the token of an item.")
-    value = _integer(posted, "value", -LARGEST_SMALL_INTEGER, LARGEST_SMALL_INTEGER)
+    value = _integer(posted, "value")
     if value is None:
         raise ValueError("value is missing: the scale has not been answered.")
     return PostedRating(
         token=parsed_token,
         value=value,
-        response_ms=_integer(posted, "response_ms", 0, LARGEST_INTEGER),
-        first_interaction_ms=_integer(posted, "first_interaction_ms", 0, LARGEST_INTEGER),
-        last_interaction_ms=_integer(posted, "last_interaction_ms", 0, LARGEST_INTEGER),
-        focus_losses=_integer(posted, "focus_losses", 0, LARGEST_SMALL_INTEGER),
+        response_ms=_integer(posted, "response_ms"),
+        first_interaction_ms=_integer(posted, "first_interaction_ms"),
+        last_interaction_ms=_integer(posted, "last_interaction_ms"),
+        focus_losses=_integer(posted, "focus_losses"),
     )
 
 
@@ -129,13 +126,11 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a number")
 
 
-def _integer(posted: dict[str, Any], name: str, minimum: int, maximum: int) -> int | None:
+def _integer(posted: dict[str, Any], name: str) -> int | None:
     number = posted.get(name)
     if number is None:
         return None
     # bool is an int to Python; true is not an answer on a scale.
     if isinstance(number, bool) or not isinstance(number, int):
         raise ValueError(f"{name} must be a whole number.")  # noqa: TRY004 - one kind of error for the caller
-    if not minimum <= number <= maximum:
-        raise ValueError(f"{name} must be between {minimum} and {maximum}.")
     return number

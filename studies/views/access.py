@@ -41,9 +41,7 @@ def study_page(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]
 
 def current_participation(request: HttpRequest, study: Study) -> Participation | None:
     """The participation that the cookie names, if it is valid, of this study and still there."""
-    value = request.get_signed_cookie(
-        COOKIE, default=None, salt=_salt(study), max_age=int(COOKIE_AGE.total_seconds())
-    )
+    value = request.get_signed_cookie(COOKIE, default=None, salt=_salt(study), max_age=int(COOKIE_AGE.total_seconds()))
     if value is None:
         return None
     return (

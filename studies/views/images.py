@@ -25,7 +25,9 @@ def image(request: HttpRequest, study: Study, kind: str, token: UUID) -> HttpRes
     found = find(participation, token) if participation and find else None
     if found is None:
         raise Http404
-    return files.serve(found, etag=f"{kind}-{token}", filename="image.png", cache_seconds=CACHE_SECONDS)
+    return files.serve(
+        found, request=request, etag=f"{kind}-{token}", filename="image.png", cache_seconds=CACHE_SECONDS
+    )
 
 
 def _plate(participation: Participation, token: UUID) -> FieldFile | None:
@@ -51,16 +53,12 @@ def _pair_right(participation: Participation, token: UUID) -> FieldFile | None:
 def _example(participation: Participation, token: UUID) -> FieldFile | None:
     if participation.step != Step.INSTRUCTIONS:
         return None
-    stimulus = Stimulus.objects.filter(
-        study=participation.study, purpose=StimulusPurpose.EXAMPLE, token=token
-    ).first()
+    stimulus = Stimulus.objects.filter(study=participation.study, purpose=StimulusPurpose.EXAMPLE, token=token).first()
     return stimulus.file if stimulus else None
 
 
 def _trial(participation: Participation, token: UUID) -> FieldFile | None:
-    trial = (
-        Trial.objects.select_related("image", "stimulus").filter(participation=participation, token=token).first()
-    )
+    trial = Trial.objects.select_related("image", "stimulus").filter(participation=participation, token=token).first()
     if trial is None or not selectors.may_see_trial_image(participation, trial):
         return None
     if trial.image:

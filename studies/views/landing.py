@@ -7,11 +7,20 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from studies import links, selectors, services
+from studies import links
 from studies.flow import Step
-from studies.landing import Arrival, LandingProblem, LandingRefused, Parameters, read_direct, read_prolific
-from studies.landing import read_resumption, read_test
-from studies.models import Panel, Participation, ParticipationKind, Study
+from studies.landing import (
+    Arrival,
+    LandingProblem,
+    LandingRefused,
+    Parameters,
+    read_direct,
+    read_prolific,
+    read_resumption,
+    read_test,
+)
+from studies.models import Panel, ParticipantIdentity, Participation, ParticipationKind, Study
+from studies.services.participations import StudyFull, StudyNotOpen, enter_study
 from studies.views import notices
 from studies.views.access import current_participation, remember, study_page
 
@@ -31,9 +40,9 @@ def landing(request: HttpRequest, study: Study) -> HttpResponse:
     except LandingRefused as refused:
         logger.warning("Study %s: a link was refused (%s)", study.slug, refused)
         return notices.notice_page(request, notices.link_refused(study, refused), study)
-    except services.StudyNotOpen as error:
+    except StudyNotOpen as error:
         return notices.notice_page(request, notices.not_open(study, error.reason), study)
-    except services.StudyFull:
+    except StudyFull:
         return notices.notice_page(request, notices.full(study), study)
     if participation is None:
         return notices.notice_page(request, notices.unknown_session(study), study)
@@ -50,7 +59,9 @@ def _enter(request: HttpRequest, study: Study, parameters: Parameters) -> Partic
         arrival = read_prolific(parameters, prolific_study_id=study.prolific_study_id)
         return _enter_as(study, ParticipationKind.REAL, arrival)
     if session_id := read_resumption(parameters):
-        return selectors.participation_of_session(study, session_id)
+        if not ParticipantIdentity.objects.filter(study=study, session_id=session_id).exists():
+            return None
+        return _enter_as(study, ParticipationKind.REAL, Arrival(session_id=session_id))
     arrival = read_direct(parameters)
     if not arrival.session_id:
         here = current_participation(request, study)
@@ -72,6 +83,4 @@ def _enter_test(request: HttpRequest, study: Study, parameters: Parameters) -> P
 
 
 def _enter_as(study: Study, kind: ParticipationKind, arrival: Arrival) -> Participation:
-    return services.enter_study(
-        study, kind=kind, participant_id=arrival.participant_id, session_id=arrival.session_id
-    )
+    return enter_study(study, kind=kind, participant_id=arrival.participant_id, session_id=arrival.session_id)

@@ -74,7 +74,7 @@ def link_refused(study: Study, refused: LandingRefused) -> Notice:
             reason="placeholder",
             status=HTTPStatus.BAD_REQUEST,
             title="This link was not opened from Prolific",
-            text="Prolific puts your ids into the link when you open the study there; in this one they are not filled in.",
+            text="Prolific puts your ids into the link when you open the study there. In this link they are missing.",
             steps=(OPEN_FROM_PROLIFIC, "Researchers: to try the study, use its test link or preview."),
             detail=detail,
         )
@@ -117,7 +117,9 @@ def no_session(study: Study) -> Notice:
 
 
 def not_open(study: Study, reason: str) -> Notice:
-    """For newcomers while the study takes none. ``reason``: not_started, paused or closed."""
+    """For newcomers whom the study does not take; ``reason`` is that of StudyNotOpen."""
+    if reason == "already_took_part":
+        return _already_took_part(study)
     title, text = {
         "not_started": ("This study has not started yet", "It cannot be taken at the moment."),
         "paused": (
@@ -149,7 +151,7 @@ def full(study: Study) -> Notice:
     )
 
 
-def already_took_part(study: Study) -> Notice:
+def _already_took_part(study: Study) -> Notice:
     return Notice(
         reason="already_took_part",
         status=HTTPStatus.FORBIDDEN,

@@ -48,16 +48,18 @@ def page_context(request: HttpRequest, participation: Participation) -> dict[str
     step = Step(participation.step)
     context: dict[str, Any] = {"step": step.value, "parts": _parts(participation.study, step)}
     if participation.kind == ParticipationKind.PREVIEW:
-        context["preview_steps"] = [(other.value, PART_NAMES.get(other, "End")) for other in _steps(participation.study)]
+        context["preview_steps"] = [
+            (other.value, PART_NAMES.get(other, "End")) for other in _steps(participation.study)
+        ]
     if step is not Step.END:
         context["personal_link"] = _personal_link(request, participation)
     match step:
         case Step.CONSENT:
-            context["text"] = selectors.study_text(participation.study, TextKind.CONSENT)
+            context["text"] = _text(participation.study, TextKind.CONSENT)
         case Step.COLOUR_CHECK:
             context |= _plate_context(participation)
         case Step.INSTRUCTIONS:
-            context["text"] = selectors.study_text(participation.study, TextKind.INSTRUCTIONS)
+            context["text"] = _text(participation.study, TextKind.INSTRUCTIONS)
             context["examples"] = _examples(participation.study)
             context["is_repeated"] = participation.comprehension_attempt > 1
         case Step.COMPREHENSION:
@@ -85,7 +87,9 @@ def trial_data(participation: Participation) -> dict[str, Any]:
             "image": None if trial.instructed_value is not None else _image_address(study, "trial", trial),
             "text": None if trial.instructed_value is None else instruction(study, trial.instructed_value),
         },
-        "preload": [_image_address(study, "trial", following) for following in selectors.trials_to_preload(participation)],
+        "preload": [
+            _image_address(study, "trial", following) for following in selectors.trials_to_preload(participation)
+        ],
     }
 
 
@@ -103,6 +107,11 @@ def with_sign(study: Study, value: int) -> str:
     if study.scale_minimum >= 0 or value == 0:
         return str(value)
     return f"+{value}" if value > 0 else f"−{-value}"
+
+
+def _text(study: Study, kind: TextKind) -> str:
+    text = selectors.study_text(study, kind)
+    return selectors.render_text(study, text.body) if text else ""
 
 
 def _image_address(study: Study, kind: str, shown: Trial | PlateTrial | Any) -> str:
@@ -185,7 +194,7 @@ def _main_context(participation: Participation) -> dict[str, Any]:
     progress = selectors.progress(participation)
     points = range(study.scale_minimum, study.scale_maximum + 1) if study.scale_widget == ScaleWidget.LIKERT else ()
     return {
-        "question": selectors.study_text(study, TextKind.QUESTION),
+        "question": _text(study, TextKind.QUESTION),
         "progress": progress,
         "points": [{"value": value, "shown": with_sign(study, value)} for value in points],
         "data": {

@@ -1,5 +1,6 @@
 """Previews: staff see the study as a participant does, and nothing of it is kept."""
 
+from contextlib import suppress
 from http import HTTPStatus
 
 from django.contrib.auth.views import redirect_to_login
@@ -9,13 +10,18 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from studies import services
 from studies.flow import Step
 from studies.models import Participation, ParticipationKind, Study
+from studies.services.participations import InvalidAnswer, StudyNotOpen
+from studies.services.previews import delete_preview, jump_preview, start_preview
 from studies.views import notices
 from studies.views.access import SeeOther, current_participation, forget, remember, study_page, to_run
 
 PERMISSION = "studies.change_study"
+WHY_NOT = {
+    "not_started": "Its images and checks have not been built yet. Build them first, on the page of the study.",
+    "closed": "A closed study cannot be previewed. Copy it, and preview the copy.",
+}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -30,11 +36,11 @@ def preview(request: HttpRequest, study: Study) -> HttpResponse:
     if request.method != "POST":
         return _page(request, study)
     if previous := _current_preview(request, study):
-        services.delete_preview(previous.pk)
+        delete_preview(previous.pk)
     try:
-        participation = services.start_preview(study)
-    except (services.StudyNotOpen, services.StudyStateError) as error:
-        return _page(request, study, problem=str(error))
+        participation = start_preview(study)
+    except StudyNotOpen as error:
+        return _page(request, study, problem=WHY_NOT[error.reason])
     response = to_run(study)
     remember(response, participation)
     return response
@@ -50,7 +56,8 @@ def preview_jump(request: HttpRequest, study: Study) -> HttpResponse:
         return notices.notice_page(request, notices.no_session(study), study)
     wanted = request.POST.get("step", "")
     if wanted in set(Step):
-        services.jump_preview(participation.pk, Step(wanted))
+        with suppress(InvalidAnswer):  # a step this study does not have: stay
+            jump_preview(participation.pk, Step(wanted))
     return to_run(study)
 
 
@@ -60,7 +67,7 @@ def preview_jump(request: HttpRequest, study: Study) -> HttpResponse:
 def preview_leave(request: HttpRequest, study: Study) -> HttpResponse:
     """Delete the running preview; leaving twice is as good as once."""
     if participation := _current_preview(request, study):
-        services.delete_preview(participation.pk)
+        delete_preview(participation.pk)
     response = SeeOther(reverse("studies:preview", args=[study.slug]) + "?left=1")
     forget(response, study)
     return response
@@ -79,6 +86,4 @@ def _page(request: HttpRequest, study: Study, problem: str = "") -> HttpResponse
         "has_left": "left" in request.GET,
         "admin_url": reverse("admin:studies_study_change", args=[study.pk]),
     }
-    return render(
-        request, "studies/preview.html", context, status=HTTPStatus.CONFLICT if problem else HTTPStatus.OK
-    )
+    return render(request, "studies/preview.html", context, status=HTTPStatus.CONFLICT if problem else HTTPStatus.OK)

@@ -1,6 +1,6 @@
 """The page of the current step, and what is posted from it.
 
-The server's pointer decides: a page never says which step comes next, and a post for a step that is past changes nothing.
+The server's pointer decides: a page never says which step comes next, and a post for a past step changes nothing.
 """
 
 from http import HTTPStatus
@@ -10,10 +10,23 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from studies import services
 from studies.flow import Step
 from studies.forms import ChoiceForm, ConsentForm, FeedbackForm, parse_rating
 from studies.models import Participation, ParticipationKind, Study
+from studies.services.participations import (
+    Device,
+    InvalidAnswer,
+    StudyFull,
+    StudyNotOpen,
+    Timings,
+    accept_consent,
+    answer_pair,
+    answer_plate,
+    answer_trial,
+    decline_consent,
+    finish_instructions,
+    give_feedback,
+)
 from studies.views import notices
 from studies.views.access import current_participation, study_page, to_run
 from studies.views.pages import page_context, trial_data
@@ -32,11 +45,11 @@ def run(request: HttpRequest, study: Study) -> HttpResponse:
         return to_run(study) if request.method == "POST" else _page(request, participation)
     try:
         problem = _take(request, participation)
-    except services.InvalidAnswer as error:
+    except InvalidAnswer as error:
         problem = str(error)
-    except services.StudyFull:
+    except StudyFull:
         return notices.notice_page(request, notices.full(study), study)
-    except services.StudyNotOpen as error:
+    except StudyNotOpen as error:
         return notices.notice_page(request, notices.not_open(study, error.reason), study)
     if problem:
         participation.refresh_from_db()
@@ -56,11 +69,11 @@ def rate(request: HttpRequest, study: Study) -> HttpResponse:
         return _json_error("This is not the moment for ratings.", HTTPStatus.CONFLICT)
     try:
         posted = parse_rating(request.body)
-        participation = services.answer_trial(
+        participation = answer_trial(
             participation.pk,
             posted.token,
             posted.value,
-            services.Timings(
+            Timings(
                 response_ms=posted.response_ms,
                 first_interaction_ms=posted.first_interaction_ms,
                 last_interaction_ms=posted.last_interaction_ms,
@@ -96,12 +109,12 @@ def _take(request: HttpRequest, participation: Participation) -> str:
         case Step.COLOUR_CHECK | Step.COMPREHENSION:
             return _take_choice(request, participation)
         case Step.INSTRUCTIONS:
-            services.finish_instructions(participation.pk)
+            finish_instructions(participation.pk)
         case Step.FEEDBACK:
             form = FeedbackForm(request.POST)
             if not form.is_valid():
                 return "Your comment can have at most 2000 characters; please choose from the answers shown."
-            services.give_feedback(participation.pk, form.answers())
+            give_feedback(participation.pk, form.answers())
         case Step.MAIN | Step.END:
             pass  # ratings have their own address, and nothing follows the end
     return ""
@@ -112,14 +125,14 @@ def _take_consent(request: HttpRequest, participation: Participation) -> str:
     if not form.is_valid():
         return "Please choose whether you want to take part."
     if form.cleaned_data["decision"] == "decline":
-        services.decline_consent(participation.pk)
+        decline_consent(participation.pk)
         return ""
-    device = services.Device(
+    device = Device(
         viewport_width=form.cleaned_data["viewport_width"],
         viewport_height=form.cleaned_data["viewport_height"],
         device_pixel_ratio=form.cleaned_data["device_pixel_ratio"],
     )
-    services.accept_consent(participation.pk, device)
+    accept_consent(participation.pk, device)
     return ""
 
 
@@ -127,6 +140,6 @@ def _take_choice(request: HttpRequest, participation: Participation) -> str:
     form = ChoiceForm(request.POST)
     if not form.is_valid():
         return "Please choose one of the answers first."
-    answer = services.answer_plate if participation.step == Step.COLOUR_CHECK else services.answer_pair
+    answer = answer_plate if participation.step == Step.COLOUR_CHECK else answer_pair
     answer(participation.pk, form.cleaned_data["token"], form.cleaned_data["answer"])
     return ""
