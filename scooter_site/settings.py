@@ -23,6 +23,7 @@ DEBUG = env.bool("DEBUG", default=False)
 SECRET_KEY = env.str("SECRET_KEY", default=DEFAULT_SECRET_KEY)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1"] if DEBUG else [])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+CSRF_FAILURE_VIEW = "scooter_site.errors.csrf_failure"
 
 # Off only where no TLS exists, as on a laptop: cookies then travel unencrypted.
 HTTPS = env.bool("HTTPS", default=not DEBUG)
@@ -96,6 +97,7 @@ CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
 CELERY_BEAT_SCHEDULE = {
     "delete-stale-previews": {"task": "studies.tasks.delete_stale_previews", "schedule": 600.0},
+    "resume-lost-builds": {"task": "studies.tasks.resume_lost_builds", "schedule": 300.0},
     "close-timed-out-participations": {"task": "studies.tasks.close_timed_out_participations", "schedule": 300.0},
     "recompute-outdated-entries": {"task": "leaderboard.tasks.recompute_outdated_entries", "schedule": 300.0},
     "resume-interrupted-imports": {"task": "imagedb.tasks.resume_interrupted_imports", "schedule": 300.0},

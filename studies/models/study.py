@@ -7,6 +7,9 @@ from django.db import models
 from django.db.models import F, Q
 
 from imagedb.models import Attack, TargetModel
+from studies.flow import Rules
+from studies.pay import Rates
+from studies.scale import Scale
 
 
 class StudyStatus(models.TextChoices):
@@ -179,6 +182,46 @@ class Study(models.Model):
             + self.modified_per_dataset
             + self.corrupted_check_count
             + self.instructed_check_count
+        )
+
+    @property
+    def planned_participations(self) -> int:
+        """Valid participations the plan asks for: 600 in the paper."""
+        return self.dataset_count * self.participants_per_dataset
+
+    @property
+    def place_count(self) -> int:
+        """Planned participations and the buffer on top, rounded up: 690 in the paper."""
+        return -(-self.planned_participations * (100 + self.buffer_percent) // 100)
+
+    @property
+    def rating_scale(self) -> Scale:
+        return Scale(
+            minimum=self.scale_minimum,
+            maximum=self.scale_maximum,
+            higher_is_modified=self.scale_direction == ScaleDirection.HIGHER_IS_MODIFIED,
+        )
+
+    @property
+    def rules(self) -> Rules:
+        return Rules(
+            plate_count=self.plate_count,
+            plates_required=self.plates_required,
+            pair_count=self.comprehension_pair_count,
+            pairs_required=self.comprehension_required,
+            comprehension_tries=self.comprehension_tries,
+            attention_failures_allowed=self.attention_failures_allowed,
+            end_at_once=self.attention_policy == AttentionPolicy.END_AT_ONCE,
+        )
+
+    @property
+    def rates(self) -> Rates:
+        return Rates(
+            currency=self.currency,
+            hourly_rate=self.hourly_rate,
+            minutes_complete=self.minutes_complete,
+            minutes_colour_check=self.minutes_colour_check,
+            minutes_comprehension=self.minutes_comprehension,
         )
 
 

@@ -1,0 +1,56 @@
+"""Everything that reads: studies, participations and the ratings that count."""
+
+from studies.selectors.images import usable_clean_images, usable_modified_images
+from studies.selectors.participations import (
+    Progress,
+    current_pair,
+    current_plate,
+    current_trial,
+    may_see_trial_image,
+    progress,
+    trials_to_preload,
+    unanswered_trials,
+)
+from studies.selectors.places import holds_dataset_place, places_left, places_taken, takes_place
+from studies.selectors.ratings import PairState, ScaleRatings, countable_participations, pair_states, valid_ratings
+from studies.selectors.readiness import ReadinessLine, readiness
+from studies.selectors.studies import (
+    DatasetCoverage,
+    Monitor,
+    StudyLinks,
+    monitor,
+    render_text,
+    study_links,
+    study_text,
+)
+
+__all__ = [
+    "DatasetCoverage",
+    "Monitor",
+    "PairState",
+    "Progress",
+    "ReadinessLine",
+    "ScaleRatings",
+    "StudyLinks",
+    "countable_participations",
+    "current_pair",
+    "current_plate",
+    "current_trial",
+    "holds_dataset_place",
+    "may_see_trial_image",
+    "monitor",
+    "pair_states",
+    "places_left",
+    "places_taken",
+    "progress",
+    "readiness",
+    "render_text",
+    "study_links",
+    "study_text",
+    "takes_place",
+    "trials_to_preload",
+    "unanswered_trials",
+    "usable_clean_images",
+    "usable_modified_images",
+    "valid_ratings",
+]

@@ -1,0 +1,75 @@
+"""What a participant may see now."""
+
+from dataclasses import dataclass
+
+from studies.flow import Step
+from studies.models import PairTrial, Participation, PlateTrial, Trial, TrialKind
+
+PRELOAD_COUNT = 2
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How many items of the current step are answered, of how many."""
+
+    done: int
+    total: int
+
+
+def current_plate(participation: Participation) -> PlateTrial | None:
+    """The colour plate to answer now: the first unanswered one; None outside the colour check."""
+    if participation.step != Step.COLOUR_CHECK:
+        return None
+    unanswered = participation.plate_trials.filter(answered_at__isnull=True)
+    return unanswered.select_related("plate").order_by("position").first()
+
+
+def current_pair(participation: Participation) -> PairTrial | None:
+    """The comprehension pair to answer now: the first unanswered one of this attempt; None outside the check."""
+    if participation.step != Step.COMPREHENSION:
+        return None
+    unanswered = participation.pair_trials.filter(attempt=participation.comprehension_attempt, answered_at__isnull=True)
+    return unanswered.select_related("clean_stimulus", "modified_stimulus").order_by("position").first()
+
+
+def unanswered_trials(participation: Participation, limit: int) -> list[Trial]:
+    """The next ``limit`` items of the main study, the current one first. One query."""
+    return list(participation.trials.filter(rating__isnull=True).order_by("position")[:limit])
+
+
+def current_trial(participation: Participation) -> Trial | None:
+    """The item to rate now: the first unanswered one; None outside the main study."""
+    if participation.step != Step.MAIN:
+        return None
+    return next(iter(unanswered_trials(participation, limit=1)), None)
+
+
+def trials_to_preload(participation: Participation, count: int = PRELOAD_COUNT) -> list[Trial]:
+    """The next ``count`` items after the current one that show an image."""
+    if participation.step != Step.MAIN:
+        return []
+    # Attention checks are never adjacent, so at most every second item shows no image.
+    following = unanswered_trials(participation, limit=1 + 2 * count)[1:]
+    return [trial for trial in following if trial.kind != TrialKind.INSTRUCTED][:count]
+
+
+def may_see_trial_image(participation: Participation, trial: Trial) -> bool:
+    """Whether the image of ``trial`` may be sent: in the main study, answered, current or among those to preload."""
+    if trial.participation_id != participation.pk or participation.step != Step.MAIN:
+        return False
+    allowed = unanswered_trials(participation, limit=1)[:1] + trials_to_preload(participation)
+    return bool(allowed) and trial.position <= allowed[-1].position
+
+
+def progress(participation: Participation) -> Progress:
+    """How far the participant is in the current step; 0 of 0 in steps without items."""
+    if participation.step == Step.COLOUR_CHECK:
+        plates = participation.plate_trials
+        return Progress(done=plates.filter(answered_at__isnull=False).count(), total=plates.count())
+    if participation.step == Step.COMPREHENSION:
+        pairs = participation.pair_trials.filter(attempt=participation.comprehension_attempt)
+        return Progress(done=pairs.filter(answered_at__isnull=False).count(), total=pairs.count())
+    if participation.step == Step.MAIN:
+        trials = participation.trials
+        return Progress(done=trials.filter(rating__isnull=False).count(), total=trials.count())
+    return Progress(done=0, total=0)

@@ -1,0 +1,30 @@
+"""Who holds a place in a study, and how many are left."""
+
+from datetime import datetime
+
+from django.db.models import Q
+from django.utils import timezone
+
+from studies.flow import Outcome, Step
+from studies.models import Participation, Study
+
+
+def holds_dataset_place(now: datetime) -> Q:
+    """Valid participations, and running ones that were given a dataset and have been seen lately."""
+    running = ~Q(step=Step.END) & Q(dataset__isnull=False, lease_expires_at__gt=now)
+    return Q(is_valid=True) | running
+
+
+def takes_place(now: datetime) -> Q:
+    """Those, and people who went through all of it but failed the attention checks: the buffer is for them."""
+    return holds_dataset_place(now) | Q(outcome=Outcome.ATTENTION_FAILED)
+
+
+def places_taken(study: Study, kind: str) -> int:
+    """How many places participations of this kind (ParticipationKind) take now."""
+    return Participation.objects.filter(takes_place(timezone.now()), study=study, kind=kind).count()
+
+
+def places_left(study: Study, kind: str) -> int:
+    """Places for participations of this kind; 0 when full. Each kind has the whole number of places to itself."""
+    return max(0, study.place_count - places_taken(study, kind))

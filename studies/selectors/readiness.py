@@ -1,0 +1,215 @@
+"""Whether a study can be launched, and what to do where it cannot."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db.models.fields.files import FieldFile
+
+from imagedb.models import ImageKind
+from studies import pay
+from studies.flow import Outcome
+from studies.models import (
+    ColourPlate,
+    CompletionCode,
+    Dataset,
+    DatasetImage,
+    Panel,
+    Stimulus,
+    StimulusPurpose,
+    Study,
+    StudyText,
+    TextKind,
+)
+from studies.selectors.images import usable_clean_images, usable_modified_images
+
+# All check images are looked for in the storage, but of the datasets' images only this many: on object storage each
+# one is a request, and a study has thousands.
+DATASET_FILES_LOOKED_AT = 200
+
+
+@dataclass(frozen=True)
+class ReadinessLine:
+    """One condition for launching; ``detail`` says what was found and, where not ok, how to mend it."""
+
+    ok: bool
+    label: str
+    detail: str
+
+
+def readiness(study: Study) -> list[ReadinessLine]:
+    """Everything a launch needs, in the order in which a researcher sees to it."""
+    return [
+        _images(study),
+        _datasets(study),
+        _check_images(study),
+        _plates(study),
+        _files(study),
+        _attention_checks(study),
+        _texts(study),
+        _contact(study),
+        _codes(study),
+        _pay(study),
+    ]
+
+
+def _images(study: Study) -> ReadinessLine:
+    label = "Enough images of each kind"
+    clean, modified = usable_clean_images(study).count(), usable_modified_images(study).count()
+    clean_needed = study.dataset_count * study.clean_per_dataset
+    modified_needed = study.dataset_count * study.modified_per_dataset
+    found = f"{clean} clean images (the datasets need {clean_needed}), {modified} modified (need {modified_needed})."
+    missing = []
+    if clean < clean_needed:
+        missing.append(f"{clean_needed - clean} more clean images")
+    if modified < modified_needed:
+        missing.append(
+            f"{modified_needed - modified} more modified images of {study.attack} against {study.target_model}"
+        )
+    if missing:
+        return ReadinessLine(False, label, f"{found} Import {' and '.join(missing)}, or plan fewer datasets.")
+    return ReadinessLine(True, label, found)
+
+
+def _datasets(study: Study) -> ReadinessLine:
+    label = "Datasets with exact counts"
+    if study.materials_built_at is None:
+        return ReadinessLine(False, label, study.materials_error or "The materials are not built yet: build them.")
+    images: dict[int, list[tuple[int, str, int | None]]] = {}
+    for number in Dataset.objects.filter(study=study).values_list("number", flat=True):
+        images[number] = []
+    rows = DatasetImage.objects.filter(study=study).values_list(
+        "dataset__number", "image_id", "image__kind", "image__source_id"
+    )
+    for number, image_id, kind, source_id in rows:
+        images[number].append((image_id, kind, source_id))
+    problems = []
+    if len(images) != study.dataset_count:
+        problems.append(f"{len(images)} datasets instead of {study.dataset_count}")
+    for number, members in images.items():
+        clean = {image_id for image_id, kind, _ in members if kind == ImageKind.CLEAN}
+        sources = [source_id for _, kind, source_id in members if kind == ImageKind.MODIFIED]
+        if (len(clean), len(sources)) != (study.clean_per_dataset, study.modified_per_dataset):
+            problems.append(f"dataset {number} holds {len(clean)} clean and {len(sources)} modified images")
+        if clean.intersection(sources):
+            problems.append(f"dataset {number} holds a modified image beside its own source")
+    if problems:
+        return ReadinessLine(False, label, f"{_listed(problems)}. Build the materials again.")
+    return ReadinessLine(
+        True,
+        label,
+        f"{study.dataset_count} x ({study.clean_per_dataset} clean + {study.modified_per_dataset} modified).",
+    )
+
+
+def _check_images(study: Study) -> ReadinessLine:
+    label = "Examples and check images"
+    stimuli = Stimulus.objects.filter(study=study)
+    pairs = stimuli.filter(purpose=StimulusPurpose.COMPREHENSION).count()
+    corrupted = stimuli.filter(purpose=StimulusPurpose.ATTENTION).count()
+    examples = stimuli.filter(purpose=StimulusPurpose.EXAMPLE).count()
+    found = f"{examples} example images, {pairs} images for pairs, {corrupted} corrupted images."
+    ok = pairs == 2 * study.comprehension_pair_count and corrupted == study.corrupted_check_count and examples > 0
+    return ReadinessLine(ok, label, found if ok else f"{found} Build the materials again.")
+
+
+def _plates(study: Study) -> ReadinessLine:
+    label = "Colour plates"
+    if not study.plate_count:
+        return ReadinessLine(True, label, "This study has no colour check.")
+    digits = list(ColourPlate.objects.values_list("digit", flat=True))
+    blank = digits.count(None)
+    different = len(set(digits) - {None})
+    found = f"The pool has {different} different digits and {blank} plates without one"
+    if different < study.plate_count - 1 or not different or not blank:
+        return ReadinessLine(False, label, f"{found}: too few for {study.plate_count}. Build the materials again.")
+    return ReadinessLine(True, label, f"{found}.")
+
+
+def _files(study: Study) -> ReadinessLine:
+    label = "Image files within reach"
+    dataset_images = [
+        row.image.rendition for row in DatasetImage.objects.filter(study=study).select_related("image").order_by("id")
+    ]
+    stride = max(1, len(dataset_images) // DATASET_FILES_LOOKED_AT)
+    files: list[FieldFile] = [
+        *dataset_images[::stride],
+        *(stimulus.file for stimulus in Stimulus.objects.filter(study=study)),
+    ]
+    if study.plate_count:
+        files += [plate.file for plate in ColourPlate.objects.all()]
+    missing = _missing(files)
+    if missing:
+        return ReadinessLine(
+            False,
+            label,
+            f"{len(missing)} of the {len(files)} files looked for are not in the storage, such as {missing[0]}. "
+            "Check that the storage is reachable and complete, then build the materials again.",
+        )
+    return ReadinessLine(bool(files), label, f"{len(files)} files looked for, all there." if files else "None yet.")
+
+
+def _missing(files: Iterable[FieldFile]) -> list[str]:
+    return [str(file.name) for file in files if not file or not file.storage.exists(str(file.name))]
+
+
+def _attention_checks(study: Study) -> ReadinessLine:
+    label = "Attention checks"
+    checks = study.corrupted_check_count + study.instructed_check_count
+    images = study.clean_per_dataset + study.modified_per_dataset
+    if checks > images - 1:
+        return ReadinessLine(
+            False,
+            label,
+            f"{checks} checks do not fit between {images} images without being first, last or adjacent: "
+            f"set at most {images - 1}.",
+        )
+    return ReadinessLine(True, label, f"{checks} among {images} images.")
+
+
+def _texts(study: Study) -> ReadinessLine:
+    label = "Texts"
+    present = set(StudyText.objects.filter(study=study).exclude(body="").values_list("kind", flat=True))
+    missing = [kind.label.lower() for kind in TextKind if kind not in present]
+    if missing:
+        return ReadinessLine(False, label, f"Write the text for: {', '.join(missing)}.")
+    return ReadinessLine(True, label, "Consent, instructions and question are there.")
+
+
+def _contact(study: Study) -> ReadinessLine:
+    label = "Contact for participants"
+    if not study.contact_email:
+        return ReadinessLine(False, label, "The consent names a contact: set an email address that someone reads.")
+    return ReadinessLine(True, label, study.contact_email)
+
+
+def _codes(study: Study) -> ReadinessLine:
+    label = "A completion code for each outcome"
+    present = set(CompletionCode.objects.filter(study=study).exclude(code="").values_list("outcome", flat=True))
+    missing = [outcome.label.lower() for outcome in Outcome if outcome.value not in present]
+    if missing:
+        return ReadinessLine(False, label, f"Add a code for: {', '.join(missing)}.")
+    return ReadinessLine(True, label, f"{len(present)} codes.")
+
+
+def _pay(study: Study) -> ReadinessLine:
+    label = "Pay"
+    amounts = (
+        f"{study.currency} {pay.amount_due(Outcome.COMPLETED, study.rates)} for a complete run, "
+        f"{pay.amount_due(Outcome.COLOUR_CHECK_FAILED, study.rates)} after a failed colour check, "
+        f"{pay.amount_due(Outcome.COMPREHENSION_FAILED, study.rates)} after a failed comprehension check."
+    )
+    problems = pay.minimum_problems(
+        study.rates,
+        has_colour_check=study.plate_count > 0,
+        has_comprehension_check=study.comprehension_pair_count > 0,
+    )
+    if problems and study.panel == Panel.PROLIFIC:
+        return ReadinessLine(False, label, f"{amounts} {' '.join(problems)}")
+    if problems:
+        return ReadinessLine(True, label, f"{amounts} On Prolific this would not do: {' '.join(problems)}")
+    return ReadinessLine(True, label, amounts)
+
+
+def _listed(problems: list[str]) -> str:
+    shown = "; ".join(problems[:5])
+    return shown if len(problems) <= 5 else f"{shown}; and {len(problems) - 5} more"

@@ -1,0 +1,34 @@
+"""The colour plates that all studies draw from, made once."""
+
+import io
+
+from django.core.files.base import ContentFile
+from django.db import IntegrityError, transaction
+
+from studies.models import ColourPlate, PlateKind
+from studies.plates import make_plate
+
+POOL_SEED = 1
+KINDS = [PlateKind.PROTAN, PlateKind.DEUTAN, PlateKind.TRITAN]
+# (kind, digit): each digit once, and a blank plate of each kind.
+PLATE_POOL: list[tuple[str, int | None]] = [
+    *((KINDS[digit % len(KINDS)].value, digit) for digit in range(10)),
+    *((kind.value, None) for kind in KINDS),
+]
+
+
+def ensure_plate_pool() -> None:
+    """Make the plates that are missing from the pool, about half a second each. May run twice, also at once."""
+    present = set(ColourPlate.objects.filter(seed=POOL_SEED).values_list("kind", "digit"))
+    for kind, digit in PLATE_POOL:
+        if (kind, digit) in present:
+            continue
+        buffer = io.BytesIO()
+        make_plate(kind, digit, POOL_SEED).save(buffer, "PNG")
+        plate = ColourPlate(kind=kind, digit=digit, seed=POOL_SEED)
+        plate.file.save("plate.png", ContentFile(buffer.getvalue()), save=False)
+        try:
+            with transaction.atomic():
+                plate.save()
+        except IntegrityError:  # another worker made it meanwhile
+            plate.file.delete(save=False)
