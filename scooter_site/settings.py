@@ -52,6 +52,9 @@ if USES_SQLITE:
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
     }
     Path(str(DATABASES["default"]["NAME"])).parent.mkdir(parents=True, exist_ok=True)
+    if TEST_SQLITE_FILE := env.str("TEST_SQLITE_FILE", default=""):
+        # Tests with threads need what production has: connections of their own to a file, not one shared memory.
+        DATABASES["default"]["TEST"] = {"NAME": TEST_SQLITE_FILE}
 else:
     DATABASES["default"]["CONN_MAX_AGE"] = env.int("DATABASE_CONN_MAX_AGE", default=60)
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True

@@ -1,12 +1,22 @@
 """The environment tests run in. A pytest plugin (see pyproject.toml), so that it comes before the settings."""
 
+import atexit
 import os
+import shutil
 import tempfile
+from pathlib import Path
+
+# One folder per test run, which parallel test processes share: pytest-django gives each its own database in it.
+if "SCOOTER_TEST_FOLDER" not in os.environ:
+    os.environ["SCOOTER_TEST_FOLDER"] = tempfile.mkdtemp(prefix="scooter-test-")
+    atexit.register(shutil.rmtree, os.environ["SCOOTER_TEST_FOLDER"], ignore_errors=True)
+FOLDER = Path(os.environ["SCOOTER_TEST_FOLDER"])
 
 os.environ.setdefault("DEBUG", "on")
 os.environ.setdefault("SECRET_KEY", "only-for-tests")
 os.environ.setdefault("ALLOWED_HOSTS", "localhost,127.0.0.1,testserver")
-os.environ.setdefault("MEDIA_ROOT", tempfile.mkdtemp(prefix="scooter-test-media-"))
+os.environ.setdefault("MEDIA_ROOT", str(FOLDER / "media"))
+os.environ.setdefault("TEST_SQLITE_FILE", str(FOLDER / "test.sqlite3"))
 os.environ.setdefault("CELERY_TASK_ALWAYS_EAGER", "on")
 os.environ.setdefault("LOG_LEVEL", "WARNING")
 # Playwright's synchronous interface runs an event loop in the test's thread; the ORM there is ours alone.

@@ -1,5 +1,6 @@
 """Rows for tests: small, valid, and made with real image bytes."""
 
+import functools
 import hashlib
 import io
 import itertools
@@ -10,6 +11,12 @@ from django.core.files.base import ContentFile
 from PIL import Image as PillowImage
 
 from imagedb.models import Attack, Image, ImageClass, ImageKind, TargetModel, Visibility
+from imagedb.pixels import rendition_png
+from studies.models import ColourPlate, Study
+from studies.plates import SMALLEST_SIZE, make_plate
+from studies.services import life
+from studies.services.materials import EXAMPLE_COUNT
+from studies.services.plate_pool import PLATE_POOL, POOL_SEED
 
 _numbers = itertools.count(1)
 
@@ -76,3 +83,80 @@ def modified_image(
         target_model=target_model,
         **fields,
     )
+
+
+# A whole protocol in miniature: every step has something to do, and none takes long.
+SMALL_STUDY = {
+    "dataset_count": 2,
+    "clean_per_dataset": 3,
+    "modified_per_dataset": 3,
+    "participants_per_dataset": 2,
+    "buffer_percent": 0,
+    "plate_count": 3,
+    "plates_required": 3,
+    "comprehension_pair_count": 3,
+    "comprehension_required": 3,
+    "corrupted_check_count": 1,
+    "instructed_check_count": 1,
+    "attention_failures_allowed": 0,
+    "contact_email": "study@example.org",
+    "seed": 1,
+}
+
+
+def study(preset: str = "paper", **fields: Any) -> Study:
+    """A draft of 2 datasets x (3 clean + 3 modified) without images; ``fields`` override settings."""
+    number = next(_numbers)
+    return life.create_study_from_preset(
+        **{
+            "preset": preset,
+            "title": f"Study {number}",
+            "slug": f"study-{number}",
+            "attack": fields.pop("attack", None) or attack(),
+            "target_model": fields.pop("target_model", None) or target_model(),
+            **SMALL_STUDY,
+            **fields,
+        }
+    )
+
+
+def images_for(study: Study) -> None:
+    """As many clean and modified images as the study needs."""
+    check_sources = EXAMPLE_COUNT + study.comprehension_pair_count + study.corrupted_check_count
+    clean = [clean_image() for _ in range(study.dataset_count * study.clean_per_dataset + check_sources)]
+    # Images for checks are made from clean images that have no modified version here. With a single dataset, the
+    # sources of the modified images must be others than the clean images shown.
+    sources = clean[: study.dataset_count * study.clean_per_dataset]
+    for number in range(study.dataset_count * study.modified_per_dataset):
+        source = None if study.dataset_count == 1 else sources[number % len(sources)]
+        modified_image(source, attack=study.attack, target_model=study.target_model)
+
+
+@functools.cache
+def _plate_png(kind: str, digit: int | None) -> bytes:
+    return rendition_png(make_plate(kind, digit, POOL_SEED, size=SMALLEST_SIZE))
+
+
+def plate_pool() -> None:
+    """The whole pool in real but small plates, drawn once per test run."""
+    for kind, digit in PLATE_POOL:
+        plate = ColourPlate(kind=kind, digit=digit, seed=POOL_SEED)
+        plate.file.save("plate.png", ContentFile(_plate_png(kind, digit)), save=False)
+        plate.save()
+
+
+def ready_study(preset: str = "paper", **fields: Any) -> Study:
+    """A study with images, plates, datasets and check images, as the worker makes them."""
+    made = study(preset, **fields)
+    images_for(made)
+    if not ColourPlate.objects.exists():
+        plate_pool()
+    life.build_materials(made.pk)
+    made.refresh_from_db()
+    assert not made.materials_error, made.materials_error
+    return made
+
+
+def running_study(preset: str = "paper", **fields: Any) -> Study:
+    """A launched study."""
+    return life.launch(ready_study(preset, **fields))

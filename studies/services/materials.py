@@ -1,6 +1,5 @@
 """What a study shows: its datasets, and the images made for instructions and checks."""
 
-import io
 from dataclasses import dataclass
 
 from django.core.files.base import ContentFile
@@ -9,6 +8,7 @@ from django.utils import timezone
 from PIL import Image as PillowImage
 
 from imagedb.models import Image
+from imagedb.pixels import rendition_png
 from studies.draw import Candidate, Draw, DrawImpossible, draw_images
 from studies.models import (
     Dataset,
@@ -120,9 +120,8 @@ def _make_stimuli(study: Study, source_ids: list[int]) -> list[Stimulus]:
                 pair_modification=planned.modification,
                 source=source,
             )
-            buffer = io.BytesIO()
-            version.save(buffer, "PNG")
-            stimulus.file.save("stimulus.png", ContentFile(buffer.getvalue()), save=False)
+            # The encoder of the catalogue: no property of the file tells these from the images of the datasets.
+            stimulus.file.save("stimulus.png", ContentFile(rendition_png(version)), save=False)
             stimuli.append(stimulus)
     return stimuli
 

@@ -1,10 +1,9 @@
 """The colour plates that all studies draw from, made once."""
 
-import io
-
 from django.core.files.base import ContentFile
 from django.db import IntegrityError, transaction
 
+from imagedb.pixels import rendition_png
 from studies.models import ColourPlate, PlateKind
 from studies.plates import make_plate
 
@@ -23,10 +22,9 @@ def ensure_plate_pool() -> None:
     for kind, digit in PLATE_POOL:
         if (kind, digit) in present:
             continue
-        buffer = io.BytesIO()
-        make_plate(kind, digit, POOL_SEED).save(buffer, "PNG")
+        content = rendition_png(make_plate(kind, digit, POOL_SEED))
         plate = ColourPlate(kind=kind, digit=digit, seed=POOL_SEED)
-        plate.file.save("plate.png", ContentFile(buffer.getvalue()), save=False)
+        plate.file.save("plate.png", ContentFile(content), save=False)
         try:
             with transaction.atomic():
                 plate.save()
