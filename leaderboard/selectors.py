@@ -6,6 +6,7 @@ from django.db.models import QuerySet
 
 from leaderboard.models import Entry
 from leaderboard.statistics.ranking import rank
+from studies.selectors import pair_states
 
 
 def entries() -> QuerySet[Entry]:
@@ -16,12 +17,30 @@ def entries() -> QuerySet[Entry]:
 def ranks() -> dict[int, int | None]:
     """Each entry's rank, by entry id: among the entries of its board, demonstration data apart from real data."""
     leagues: dict[tuple[int, bool], list[tuple[int, float | None]]] = defaultdict(list)
-    for entry_id, board_id, is_demo, difference in Entry.objects.values_list(
-        "id", "board_id", "is_demo", "difference"
-    ):
+    for entry_id, board_id, is_demo, difference in Entry.objects.values_list("id", "board_id", "is_demo", "difference"):
         leagues[board_id, is_demo].append((entry_id, difference))
     return {
         entry_id: place
         for league in leagues.values()
         for (entry_id, _), place in zip(league, rank([difference for _, difference in league]), strict=True)
     }
+
+
+def outdated_pairs() -> list[tuple[int, int]]:
+    """The (attack id, target model id) whose stored results do not match the valid participations there are now.
+
+    Two grouped queries, whatever the number of ratings: a valid participation never changes its ratings, so their
+    number, and the time the last of them finished, tell whether something was missed.
+    """
+    stored = {
+        (entry.attack_id, entry.target_model_id, entry.board.scale_minimum, entry.board.scale_maximum): entry
+        for entry in entries()
+    }
+    outdated = set()
+    for state in pair_states():
+        entry = stored.pop((state.attack_id, state.target_model_id, state.scale_minimum, state.scale_maximum), None)
+        if entry is None or entry.participants != state.participations or entry.computed_at < state.last_finished_at:
+            outdated.add((state.attack_id, state.target_model_id))
+    # What is left has no valid participation any more.
+    outdated.update((attack_id, target_model_id) for attack_id, target_model_id, _, _ in stored)
+    return sorted(outdated)
