@@ -78,6 +78,7 @@ class Image(models.Model):
         indexes = [
             models.Index(fields=["attack", "target_model", "kind", "id"], name="image_by_pair"),
             models.Index(fields=["image_class", "kind", "id"], name="image_by_class"),
+            models.Index(fields=["original_sha256"], name="image_by_digest"),
         ]
         constraints = [
             models.CheckConstraint(

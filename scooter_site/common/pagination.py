@@ -1,12 +1,44 @@
 """Paging that shows each row exactly once while rows are being added."""
 
-from rest_framework.pagination import CursorPagination
+from typing import Any
+
+from rest_framework.exceptions import NotFound, ValidationError
+from rest_framework.pagination import Cursor, CursorPagination
+from rest_framework.request import Request
 
 
 class StableCursorPagination(CursorPagination):
-    """Cursor paging on the unique id; page size capped."""
+    """Cursor paging on the unique id: rows that tie on anything else are neither repeated nor dropped.
+
+    A page size or cursor that makes no sense is refused rather than replaced.
+    """
 
     ordering = "id"
     page_size = 50
     page_size_query_param = "page_size"
     max_page_size = 500
+
+    def get_page_size(self, request: Request) -> int | None:
+        given = request.query_params.get(self.page_size_query_param)
+        if given is None:
+            return self.page_size
+        if not (given.isascii() and given.isdigit() and 1 <= int(given[:9]) <= self.max_page_size):
+            raise ValidationError(
+                {self.page_size_query_param: [f"Must be a whole number from 1 to {self.max_page_size}."]}
+            )
+        return int(given)
+
+    def decode_cursor(self, request: Request) -> Cursor | None:
+        try:
+            return super().decode_cursor(request)
+        except NotFound:
+            raise ValidationError(
+                {self.cursor_query_param: ["Not a cursor of this list. Follow the links next and previous."]}
+            ) from None
+
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+        parameters = super().get_schema_operation_parameters(view)
+        for parameter in parameters:
+            if parameter["name"] == self.page_size_query_param:
+                parameter["schema"] |= {"minimum": 1, "maximum": self.max_page_size, "default": self.page_size}
+        return parameters

@@ -7,9 +7,9 @@
 Object names are opaque (``opaque_name``), and the content type is ours, never the uploader's.
 """
 
-import mimetypes
 import uuid
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -19,6 +19,25 @@ from django.utils.deconstruct import deconstructible
 from storages.backends.s3 import S3Storage
 
 LINK_SECONDS = 300
+
+# What files of ours may be, by ending. Nothing here can run as a script in a browser.
+CONTENT_TYPES = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".webp": "image/webp",
+    ".bmp": "image/bmp",
+    ".gif": "image/gif",
+    ".tif": "image/tiff",
+    ".tiff": "image/tiff",
+    ".zip": "application/zip",
+    ".csv": "text/csv; charset=utf-8",
+}
+
+
+def content_type(name: str) -> str:
+    """The content type of a stored file, from the ending that ``opaque_name`` gave it."""
+    return CONTENT_TYPES.get(PurePosixPath(name).suffix.lower(), "application/octet-stream")
 
 
 class LocalStorage(FileSystemStorage):
@@ -51,15 +70,35 @@ class ObjectStorage(S3Storage):
 
     def get_object_parameters(self, name: str) -> dict[str, str]:
         """Say the content type from our own file ending: a browser-declared type is never believed."""
-        content_type, _ = mimetypes.guess_type(name)
-        return {**super().get_object_parameters(name), "ContentType": content_type or "application/octet-stream"}
+        return {**super().get_object_parameters(name), "ContentType": content_type(name)}
+
+    def signed_link(self, name: str, content_disposition: str) -> str:
+        """A link to one object that works for LINK_SECONDS, at the address that browsers reach the service by."""
+        return self._signing_client.generate_presigned_url(
+            "get_object",
+            Params={
+                "Bucket": self.bucket_name,
+                "Key": self._normalize_name(name),
+                "ResponseContentType": content_type(name),
+                "ResponseContentDisposition": content_disposition,
+            },
+            ExpiresIn=LINK_SECONDS,
+        )
+
+    @cached_property
+    def _signing_client(self) -> Any:
+        # The host is part of what is signed: a link for another host needs a client for that host.
+        return self._create_session().client(
+            "s3",
+            region_name=self.region_name,
+            endpoint_url=self.public_endpoint or self.endpoint_url,
+            config=self.client_config,
+        )
 
 
 @deconstructible
 class opaque_name:
     """``upload_to`` that keeps nothing of the uploaded name but an ending we know to be safe."""
-
-    SAFE_ENDINGS = {".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".zip", ".csv"}
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -67,7 +106,7 @@ class opaque_name:
     def __call__(self, instance: object, filename: str) -> str:
         ending = PurePosixPath(filename).suffix.lower()
         token = uuid.uuid4().hex
-        return f"{self.folder}/{token[:2]}/{token}{ending if ending in self.SAFE_ENDINGS else '.bin'}"
+        return f"{self.folder}/{token[:2]}/{token}{ending if ending in CONTENT_TYPES else '.bin'}"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, opaque_name) and other.folder == self.folder

@@ -8,6 +8,8 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from botocore.exceptions import ConnectionError as StorageUnreachable
+from botocore.exceptions import HTTPClientError as StorageConnectionBroken
 from celery import Task, shared_task
 from django.db import OperationalError, transaction
 from kombu.exceptions import OperationalError as BrokerUnavailable
@@ -15,7 +17,7 @@ from kombu.exceptions import OperationalError as BrokerUnavailable
 logger = logging.getLogger(__name__)
 
 # What a second try can mend; anything else is a bug and must be seen.
-RETRYABLE = (OperationalError, ConnectionError, TimeoutError)
+RETRYABLE = (OperationalError, ConnectionError, TimeoutError, StorageUnreachable, StorageConnectionBroken)
 
 
 def task(function: Callable[..., None]) -> Task:

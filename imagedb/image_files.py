@@ -1,0 +1,171 @@
+"""The files an import reads: a folder or a ZIP archive behind one interface. Pure: no Django.
+
+Members of an archive are read one at a time into memory and never written to a path of the archive's choosing.
+"""
+
+import os
+import stat
+import zipfile
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+from typing import IO, Protocol
+
+from imagedb.manifest import normalise_path
+
+MAX_FILE_BYTES = 64 * 1024 * 1024
+# Deflate does up to 1,030:1; an uncompressed bitmap of a photograph reaches about 2:1. Small files may do as they like.
+MAX_RATIO = 100
+RATIO_APPLIES_FROM_BYTES = 1024 * 1024
+
+JUNK_FOLDERS = {"__MACOSX"}
+JUNK_NAMES = {".ds_store", "thumbs.db", "desktop.ini"}
+
+
+class FileProblem(ValueError):
+    """A file cannot be found or must not be read; the message says why and what to do."""
+
+
+class NoSuchFile(FileProblem):
+    """No file has that name."""
+
+
+class ImageFiles(Protocol):
+    """Where images come from. ``names`` are paths relative to the root, with forward slashes."""
+
+    label: str
+    names: list[str]
+    junk_count: int
+    refused: list[str]
+
+    def read(self, name: str) -> bytes:
+        """The bytes of one of ``names``. Raises FileProblem."""
+        ...
+
+
+def is_junk(name: str) -> bool:
+    """Whether an operating system put the file there: __MACOSX/._a.jpg, .DS_Store, Thumbs.db."""
+    path = PurePosixPath(name)
+    return bool(JUNK_FOLDERS & set(path.parts)) or path.name.lower() in JUNK_NAMES or path.name.startswith("._")
+
+
+class FolderFiles:
+    """The files below a folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.label = f"the folder {root}"
+        self.refused: list[str] = []
+        self.junk_count = 0
+        self._paths: dict[str, Path] = {}
+        for folder, _, files in os.walk(root):
+            for file in files:
+                path = Path(folder) / file
+                name = normalise_path(path.relative_to(root).as_posix())
+                if is_junk(name):
+                    self.junk_count += 1
+                else:
+                    self._paths[name] = path
+        self.names = sorted(self._paths)
+
+    def read(self, name: str) -> bytes:
+        path = self._paths[name]
+        try:
+            size = path.stat().st_size
+            if size > MAX_FILE_BYTES:
+                raise FileProblem(_too_large(name, size))
+            return path.read_bytes()
+        except OSError as error:
+            raise FileProblem(f"{name} cannot be read: {error.strerror or error}") from error
+
+
+class ArchiveFiles:
+    """The members of a ZIP archive. Raises FileProblem if it is none."""
+
+    def __init__(self, file: Path | IO[bytes], label: str) -> None:
+        self.label = f"the archive {label}"
+        self.refused: list[str] = []
+        self.junk_count = 0
+        self._members: dict[str, zipfile.ZipInfo] = {}
+        try:
+            self._archive = zipfile.ZipFile(file)
+        except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+            raise FileProblem(f"{label} is not a ZIP archive, or is damaged ({error})") from error
+        for member in self._archive.infolist():
+            if not member.is_dir():
+                self._add(member)
+        self.names = sorted(self._members)
+
+    def _add(self, member: zipfile.ZipInfo) -> None:
+        try:
+            name = normalise_path(member.filename)
+        except ValueError:
+            self.refused.append(f"{member.filename!r} leads out of the archive")
+            return
+        if is_junk(name):
+            self.junk_count += 1
+        elif stat.S_ISLNK(member.external_attr >> 16):
+            self.refused.append(f"{name} is a link")
+        elif name in self._members:
+            self.refused.append(f"{name} is in the archive twice; the first was taken")
+        else:
+            self._members[name] = member
+
+    def read(self, name: str) -> bytes:
+        member = self._members[name]
+        if member.flag_bits & 0x1:
+            raise FileProblem(f"{name} is encrypted; make the archive without a password")
+        if member.file_size > MAX_FILE_BYTES:
+            raise FileProblem(_too_large(name, member.file_size))
+        if member.file_size > RATIO_APPLIES_FROM_BYTES and member.file_size > MAX_RATIO * member.compress_size:
+            raise FileProblem(
+                f"{name} is compressed more than {MAX_RATIO}-fold, which no photograph is; it is not read"
+            )
+        try:
+            with self._archive.open(member) as stream:
+                # One byte more than allowed: the size in the archive's directory is only a claim.
+                content = stream.read(MAX_FILE_BYTES + 1)
+        except (zipfile.BadZipFile, EOFError, NotImplementedError, OSError, ValueError, RuntimeError) as error:
+            raise FileProblem(f"{name} cannot be unpacked: {error}") from error
+        if len(content) > MAX_FILE_BYTES:
+            raise FileProblem(_too_large(name, len(content)))
+        return content
+
+
+class FileFinder:
+    """Finds the file a manifest means: by path, else by a basename that only one file has."""
+
+    def __init__(self, names: Iterable[str], base: str = "") -> None:
+        """``base`` is the manifest's own folder below the root: paths may be relative to either."""
+        self._names = set(names)
+        self._base = PurePosixPath(base)
+        self._by_basename: dict[str, list[str]] = defaultdict(list)
+        for name in sorted(self._names):
+            self._by_basename[PurePosixPath(name).name].append(name)
+
+    def find(self, filename: str) -> str:
+        """The name of the one file that ``filename`` means. Raises FileProblem if there is none, or several."""
+        for candidate in (filename, str(self._base / filename)):
+            if candidate in self._names:
+                return candidate
+        same_name = self._by_basename.get(PurePosixPath(filename).name, [])
+        if len(same_name) > 1:
+            raise FileProblem(f"may be any of {', '.join(same_name)}; write the whole path")
+        if not same_name:
+            raise NoSuchFile("no such file; correct the name or add the file")
+        return same_name[0]
+
+
+def find_manifest(names: Iterable[str]) -> str:
+    """The one manifest of an archive: its ``manifest.csv``, or its only CSV file. Raises FileProblem."""
+    tables = [name for name in names if name.lower().endswith(".csv")]
+    named = [name for name in tables if PurePosixPath(name).name.lower() == "manifest.csv"]
+    chosen = named or tables
+    if not chosen:
+        raise FileProblem("The archive has no manifest. Put a file manifest.csv into it, beside the images.")
+    if len(chosen) > 1:
+        raise FileProblem(f"The archive has several manifests: {', '.join(chosen)}. Keep one, or name it manifest.csv.")
+    return chosen[0]
+
+
+def _too_large(name: str, size: int) -> str:
+    return f"{name} has {size / 1_000_000:.0f} MB; the limit is {MAX_FILE_BYTES / 1_000_000:.0f} MB"

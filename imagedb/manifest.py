@@ -1,0 +1,271 @@
+"""The manifest of an import: a CSV file with one row per image. Pure: no Django, no database.
+
+Columns: ``filename, kind (clean|modified), class_index or synset, source_filename (modified), attack, target_model,
+predicted_class_index, confidence``. Order, letter case and spaces in the header do not matter, and optional columns
+may be absent. Rows are numbered as a spreadsheet numbers them: the header is row 1.
+"""
+
+import csv
+import io
+import math
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+COLUMNS = (
+    "filename",
+    "kind",
+    "class_index",
+    "synset",
+    "source_filename",
+    "attack",
+    "target_model",
+    "predicted_class_index",
+    "confidence",
+)
+KINDS = ("clean", "modified")
+LAST_CLASS_INDEX = 999
+MAX_NAME = 255
+
+
+class UnreadableManifest(ValueError):
+    """The file as a whole cannot be used; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class RowError:
+    """What is wrong with one row, and what to do about it."""
+
+    row_number: int
+    filename: str
+    column: str  # empty: the row as a whole
+    message: str
+
+    def __str__(self) -> str:
+        return f"row {self.row_number} ({self.filename or 'no filename'}): {self.text}"
+
+    @property
+    def text(self) -> str:
+        """Column and message, without the row."""
+        return f"{self.column}: {self.message}" if self.column else self.message
+
+
+@dataclass(frozen=True)
+class ManifestRow:
+    """One image as the manifest describes it; every value is checked for form, none against the catalogue."""
+
+    number: int
+    filename: str
+    kind: str
+    class_index: int | None
+    synset: str
+    source_filename: str
+    attack: str
+    target_model: str
+    predicted_class_index: int | None
+    confidence: float | None
+
+
+@dataclass
+class Manifest:
+    """The rows that are well-formed, the errors of the others, and what was not read."""
+
+    rows: list[ManifestRow] = field(default_factory=list)
+    errors: list[RowError] = field(default_factory=list)
+    ignored_columns: list[str] = field(default_factory=list)
+
+    @property
+    def row_count(self) -> int:
+        return len(self.rows) + len({error.row_number for error in self.errors})
+
+
+def normalise_path(name: str) -> str:
+    """Write a relative path with forward slashes, composed letters (macOS decomposes them) and no ``./``.
+
+    Raises ValueError for a path that leaves its folder.
+    """
+    name = unicodedata.normalize("NFC", name.strip()).replace("\\", "/")
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or re.match(r"[A-Za-z]:", name) or "\0" in name:
+        raise ValueError("the path leads out of the folder; give it relative to the folder of images")
+    return "" if path == PurePosixPath(".") else str(path)
+
+
+def parse(content: bytes) -> Manifest:
+    """Parse a manifest in UTF-8, separated by ``,`` or ``;``. Raises UnreadableManifest if nothing can be read."""
+    records = _records(content)
+    header = next(records, None)
+    if header is None or not any(cell.strip() for cell in header):
+        raise UnreadableManifest(f"The manifest is empty. Its first row names the columns: {', '.join(COLUMNS)}.")
+    positions, ignored = _positions(header)
+    manifest = Manifest(ignored_columns=ignored)
+    for number, cells in enumerate(records, start=2):
+        if not any(cell.strip() for cell in cells):
+            continue
+        if len(cells) > len(header):
+            name = cells[positions["filename"]].strip()
+            message = f"the row has {len(cells)} cells, the header {len(header)}; put text with separators in quotes"
+            manifest.errors.append(RowError(number, name, "", message))
+            continue
+        values = {
+            column: cells[position].strip() if position < len(cells) else "" for column, position in positions.items()
+        }
+        row = _RowParser(number, values).parse()
+        if isinstance(row, ManifestRow):
+            manifest.rows.append(row)
+        else:
+            manifest.errors.extend(row)
+    if not manifest.row_count:
+        raise UnreadableManifest("The manifest has a header but no rows.")
+    return manifest
+
+
+def _records(content: bytes) -> Iterator[list[str]]:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UnreadableManifest(
+            f"The manifest is not UTF-8 text (byte {error.start}). Save it as CSV with UTF-8 encoding."
+        ) from None
+    first_line = text.split("\n", 1)[0]
+    delimiter = ";" if first_line.count(";") > first_line.count(",") else ","
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    while True:
+        try:
+            record = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise UnreadableManifest(f"The manifest is not valid CSV near line {reader.line_num}: {error}.") from None
+        yield record
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[\s_-]+", "", name).lower()
+
+
+def _positions(header: list[str]) -> tuple[dict[str, int], list[str]]:
+    """Where each known column is, and the names of the columns nobody knows."""
+    known = {_key(column): column for column in COLUMNS}
+    positions: dict[str, int] = {}
+    ignored = []
+    for position, name in enumerate(header):
+        column = known.get(_key(name))
+        if column is None:
+            if name.strip():
+                ignored.append(name.strip())
+        elif column in positions:
+            raise UnreadableManifest(f"The manifest has the column {column} twice. Remove one.")
+        else:
+            positions[column] = position
+    missing = [column for column in ("filename", "kind") if column not in positions]
+    if "class_index" not in positions and "synset" not in positions:
+        missing.append("class_index (or synset)")
+    if missing:
+        raise UnreadableManifest(
+            f"The manifest lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}. "
+            f"Its first row has: {', '.join(name.strip() for name in header)}."
+        )
+    return positions, ignored
+
+
+class _RowParser:
+    """Checks the form of one row and collects everything that is wrong with it."""
+
+    def __init__(self, number: int, values: dict[str, str]) -> None:
+        self.number = number
+        self.values = values
+        self.errors: list[RowError] = []
+
+    def parse(self) -> ManifestRow | list[RowError]:
+        row = ManifestRow(
+            number=self.number,
+            filename=self._path("filename"),
+            kind=self._kind(),
+            class_index=self._class_index("class_index"),
+            synset=self._synset(),
+            source_filename=self._path("source_filename"),
+            attack=self._text("attack"),
+            target_model=self._text("target_model"),
+            predicted_class_index=self._class_index("predicted_class_index"),
+            confidence=self._confidence(),
+        )
+        if not self.errors:
+            self._check_together(row)
+        return self.errors or row
+
+    def _error(self, column: str, message: str) -> None:
+        self.errors.append(RowError(self.number, self.values.get("filename", ""), column, message))
+
+    def _text(self, column: str) -> str:
+        return self.values.get(column, "")
+
+    def _path(self, column: str) -> str:
+        value = self._text(column)
+        try:
+            path = normalise_path(value)
+        except ValueError as error:
+            self._error(column, str(error))
+            return value
+        if len(path) > MAX_NAME:
+            self._error(column, f"the name has {len(path)} characters; the limit is {MAX_NAME}")
+        if column == "filename" and not path:
+            self._error(column, "is empty; name the image file")
+        return path
+
+    def _kind(self) -> str:
+        kind = self._text("kind").lower()
+        if kind not in KINDS:
+            self._error("kind", f"must be clean or modified, not {self._text('kind')!r}")
+        return kind
+
+    def _class_index(self, column: str) -> int | None:
+        value = self._text(column)
+        if not value:
+            return None
+        # Spreadsheets and pandas write whole numbers of a column with gaps as 281.0.
+        if not re.fullmatch(r"[+-]?\d{1,9}(\.0+)?", value, re.ASCII):
+            self._error(column, f"must be a whole number from 0 to {LAST_CLASS_INDEX}, not {value!r}")
+            return None
+        index = int(float(value))
+        if not 0 <= index <= LAST_CLASS_INDEX:
+            self._error(column, f"must be from 0 to {LAST_CLASS_INDEX}, not {index}")
+        return index
+
+    def _synset(self) -> str:
+        synset = self._text("synset").lower()
+        if synset and not re.fullmatch(r"n\d{8}", synset, re.ASCII):
+            self._error("synset", f"must look like n02123045, not {self._text('synset')!r}")
+        return synset
+
+    def _confidence(self) -> float | None:
+        value = self._text("confidence")
+        if not value:
+            return None
+        try:
+            confidence = float(value.replace(",", "."))  # a decimal comma, as some spreadsheets write it
+        except ValueError:
+            confidence = math.nan
+        if not 0 <= confidence <= 1:
+            self._error("confidence", f"must be a number from 0 to 1, not {value!r}")
+            return None
+        return confidence
+
+    def _check_together(self, row: ManifestRow) -> None:
+        if row.class_index is None and not row.synset:
+            self._error("class_index", "is empty; give the class index or the synset of the image's true class")
+        if row.kind == "modified":
+            for column in ("source_filename", "attack"):
+                if not self._text(column):
+                    absent = "" if column in self.values else " (the manifest has no such column)"
+                    self._error(column, f"is empty{absent}; a modified image needs it")
+        else:
+            for column in ("source_filename", "attack"):
+                if self._text(column):
+                    self._error(column, "must be empty for a clean image; or is the kind meant to be modified?")
+        if row.predicted_class_index is not None and not row.target_model:
+            self._error("target_model", "is empty; name the model that made the prediction")
+        if row.confidence is not None and row.predicted_class_index is None:
+            self._error("predicted_class_index", "is empty; a confidence belongs to a predicted class")
