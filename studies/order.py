@@ -78,18 +78,20 @@ def order_plates(pool: Sequence[PlateChoice], count: int, rng: random.Random) ->
 
     A single plate has a digit: a check that only a blank plate decides would check nothing.
     """
-    blank = [plate for plate in pool if plate.digit is None]
-    blank_count = 1 if count > 1 else 0
-    chosen = rng.sample(blank, blank_count) if len(blank) >= blank_count else []
-    with_digit = [plate for plate in pool if plate.digit is not None]
-    rng.shuffle(with_digit)
-    while len(chosen) < count:
-        digits = {plate.digit for plate in chosen}
-        kinds = [plate.kind for plate in chosen if plate.digit is not None]
-        candidates = [plate for plate in with_digit if plate.digit not in digits]
+    chosen: list[PlateChoice] = []
+
+    def choose(candidates: list[PlateChoice]) -> None:
         if not candidates:
             raise OrderImpossible(f"The pool of {len(pool)} colour plates is too small to choose {count} from.")
+        kinds = [plate.kind for plate in chosen if plate.digit is not None]
         chosen.append(min(candidates, key=lambda plate: kinds.count(plate.kind)))
+
+    shuffled = rng.sample(pool, len(pool))
+    if count > 1:
+        choose([plate for plate in shuffled if plate.digit is None])
+    while len(chosen) < count:
+        digits = {plate.digit for plate in chosen}
+        choose([plate for plate in shuffled if plate.digit is not None and plate.digit not in digits])
     rng.shuffle(chosen)
     return chosen
 

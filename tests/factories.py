@@ -4,9 +4,11 @@ import functools
 import hashlib
 import io
 import itertools
+from importlib import import_module
 from typing import Any
 
 import numpy as np
+from django.apps import apps
 from django.core.files.base import ContentFile
 from PIL import Image as PillowImage
 
@@ -30,6 +32,9 @@ def png_bytes(seed: int, size: tuple[int, int] = (64, 48)) -> bytes:
 
 
 def image_class(index: int = 281) -> ImageClass:
+    if not ImageClass.objects.exists():
+        # A test with transactions of its own leaves an empty database behind, without what migrations put there.
+        import_module("imagedb.migrations.0002_imagenet_classes").load(apps, None)
     return ImageClass.objects.get(index=index)
 
 

@@ -33,23 +33,39 @@ def allocate_dataset(participation: Participation) -> None:
     study's row is locked until the surrounding transaction ends, so that arrivals are counted one after the other.
     A preview gets any dataset and takes no place. Raises StudyFull when no place is left.
     """
-    study = Study.objects.select_for_update(no_key=True).get(pk=participation.study_id)
+    study = lock_study(participation.study_id)
     if participation.dataset_id is None:
-        dataset_ids = list(Dataset.objects.filter(study=study).values_list("id", flat=True))
-        if participation.kind == ParticipationKind.PREVIEW:
-            participation.dataset_id = secrets.choice(dataset_ids)
-        else:
-            now = timezone.now()
-            counts = (
-                Participation.objects.filter(takes_place(now), study=study, kind=participation.kind)
-                .order_by()
-                .values("dataset_id")
-                .annotate(taken=Count("id"), held=Count("id", filter=holds_dataset_place(now)))
-            )
-            rows = {row["dataset_id"]: row for row in counts}
-            if sum(row["taken"] for row in rows.values()) >= study.place_count:
-                raise StudyFull
-            held = {dataset_id: rows[dataset_id]["held"] if dataset_id in rows else 0 for dataset_id in dataset_ids}
-            fewest = min(held.values())
-            participation.dataset_id = secrets.choice([key for key, count in held.items() if count == fewest])
+        participation.dataset_id = _fairest_dataset(study, participation.kind)
     extend_lease(participation, study)
+
+
+def _fairest_dataset(study: Study, kind: str) -> int:
+    dataset_ids = list(Dataset.objects.filter(study=study).values_list("id", flat=True))
+    if kind == ParticipationKind.PREVIEW:
+        return pick_one(dataset_ids)
+    now = timezone.now()
+    rows = (
+        Participation.objects.filter(takes_place(now), study=study, kind=kind)
+        .order_by()
+        .values_list("dataset_id")
+        .annotate(taken=Count("id"), held=Count("id", filter=holds_dataset_place(now)))
+    )
+    held = dict.fromkeys(dataset_ids, 0)
+    all_taken = 0
+    for dataset_id, taken, dataset_held in rows:
+        all_taken += taken
+        held[dataset_id] = dataset_held
+    if all_taken >= study.place_count:
+        raise StudyFull
+    fewest = min(held.values())
+    return pick_one([dataset_id for dataset_id, count in held.items() if count == fewest])
+
+
+def lock_study(study_id: int) -> Study:
+    """The study, with its row locked for allocation; participations can still be added to it meanwhile."""
+    return Study.objects.select_for_update(no_key=True).get(pk=study_id)
+
+
+def pick_one(dataset_ids: list[int]) -> int:
+    """One of equally good datasets, at random."""
+    return secrets.choice(dataset_ids)
