@@ -18,25 +18,17 @@ from imagedb.models import Attack, Image, ImageClass, TargetModel
 from imagedb.selectors import images_with_details, visible_images
 from imagedb.serializers import (
     AttackSerializer,
-    ErrorSerializer,
     FileParametersSerializer,
     ImageClassSerializer,
     ImageSerializer,
     TargetModelSerializer,
 )
+from scooter_site.common.api_errors import DETAIL_ERRORS, LIST_ERRORS
 
-BAD_PARAMETER = OpenApiResponse(
-    {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}},
-    description="A query parameter is unknown or has a bad value: its name, and what is wrong.",
-)
-NOT_SIGNED_IN = OpenApiResponse(ErrorSerializer, description="The token is not valid.")
-NOT_FOUND = OpenApiResponse(ErrorSerializer, description="There is no such thing, or you may not see it.")
 NOT_MODIFIED = OpenApiResponse(description="You have it already (If-None-Match).")
 IF_NONE_MATCH = OpenApiParameter(
     "If-None-Match", str, OpenApiParameter.HEADER, description="ETag of the file you have."
 )
-LIST_ERRORS = {400: BAD_PARAMETER, 401: NOT_SIGNED_IN}
-DETAIL_ERRORS = {**LIST_ERRORS, 404: NOT_FOUND}
 IMAGE_TYPES = ("image/png", "image/jpeg", "image/webp", "image/bmp", "image/gif", "image/tiff")
 
 

@@ -3,24 +3,9 @@
 import django_filters
 from django.core.validators import RegexValidator
 from django.db.models import Exists, OuterRef, QuerySet
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema_field
 
 from imagedb.models import Attack, Image, ImageKind, Prediction, TargetModel
-from scooter_site.common.filters import BooleanFilter, IntegerFilter
-
-
-@extend_schema_field(OpenApiTypes.STR)
-class SlugFilter(django_filters.ModelChoiceFilter):
-    """One row by its slug; a slug that does not exist is an error, not an empty list."""
-
-    def __init__(self, queryset: QuerySet, **options: object) -> None:
-        super().__init__(
-            queryset=queryset,
-            to_field_name="slug",
-            error_messages={"invalid_choice": f"No {queryset.model._meta.verbose_name} has this slug."},
-            **options,
-        )
+from scooter_site.common.filters import BooleanFilter, IntegerFilter, SlugFilter
 
 
 class ImageFilter(django_filters.FilterSet):

@@ -120,9 +120,3 @@ class FileParametersSerializer(serializers.Serializer):
         default=False,
         help_text="The image as participants see it: PNG, upright, sRGB, no metadata; instead of the original bytes.",
     )
-
-
-class ErrorSerializer(serializers.Serializer):
-    """Why a request has no answer."""
-
-    detail = serializers.CharField()

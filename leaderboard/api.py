@@ -4,13 +4,15 @@ from typing import Any
 
 import django_filters
 from django.db.models import QuerySet
-from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_view
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers, viewsets
 from rest_framework.permissions import AllowAny
 
 from imagedb.models import Attack, TargetModel
 from leaderboard import selectors
 from leaderboard.models import Board, Entry
+from scooter_site.common.api_errors import DETAIL_ERRORS, LIST_ERRORS
+from scooter_site.common.filters import BooleanFilter, SlugFilter
 
 
 class BoardSerializer(serializers.ModelSerializer[Board]):
@@ -67,38 +69,20 @@ class EntrySerializer(serializers.ModelSerializer[Entry]):
 
 
 class EntryFilter(django_filters.FilterSet):
-    attack = django_filters.ModelChoiceFilter(
-        queryset=Attack.objects.all(), to_field_name="slug", help_text="Slug of an attack."
-    )
-    target_model = django_filters.ModelChoiceFilter(
-        queryset=TargetModel.objects.all(), to_field_name="slug", help_text="Slug of a target model."
-    )
-    # A choice, not a BooleanFilter: that one reads a mistyped value as "any".
-    is_demo = django_filters.TypedChoiceFilter(
-        choices=[("true", "true"), ("false", "false")],
-        coerce=lambda text: text == "true",
-        help_text="Demonstration data (answers of bots) only, or none of it.",
-    )
+    attack = SlugFilter(Attack.objects.all(), help_text="Slug of the attack.")
+    target_model = SlugFilter(TargetModel.objects.all(), help_text="Slug of the target model.")
+    is_demo = BooleanFilter(help_text="Demonstration data (answers of bots) only, or none of it.")
 
     class Meta:
         model = Entry
         fields = ["attack", "target_model", "is_demo"]
 
 
-@extend_schema(tags=["leaderboard"])
 @extend_schema_view(
     list=extend_schema(
-        summary="List the results of all pairs",
-        responses={
-            200: EntrySerializer(many=True),
-            400: OpenApiResponse(description="An unknown parameter or value, by name."),
-            404: OpenApiResponse(description="The cursor is not one of ours."),
-        },
+        summary="List the results of all pairs", responses={200: EntrySerializer(many=True), **LIST_ERRORS}
     ),
-    retrieve=extend_schema(
-        summary="Show the result of one pair",
-        responses={200: EntrySerializer, 404: OpenApiResponse(description="There is no such entry.")},
-    ),
+    retrieve=extend_schema(summary="The result of one pair", responses={200: EntrySerializer, **DETAIL_ERRORS}),
 )
 class EntryViewSet(viewsets.ReadOnlyModelViewSet[Entry]):
     """Results as shown on the leaderboard page. Public."""

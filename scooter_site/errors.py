@@ -6,7 +6,6 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 
 
-
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     return _answer(request, HTTPStatus.BAD_REQUEST, "The request could not be understood.")
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import django_filters
 from django import forms
+from django.db.models import QuerySet
 from django_filters.rest_framework import DjangoFilterBackend
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
@@ -59,3 +60,16 @@ class IntegerFilter(django_filters.NumberFilter):
     """A whole number."""
 
     field_class = forms.IntegerField
+
+
+@extend_schema_field(OpenApiTypes.STR)
+class SlugFilter(django_filters.ModelChoiceFilter):
+    """One row by its slug; a slug that does not exist is an error, not an empty list."""
+
+    def __init__(self, queryset: QuerySet, **options: object) -> None:
+        super().__init__(
+            queryset=queryset,
+            to_field_name="slug",
+            error_messages={"invalid_choice": f"No {queryset.model._meta.verbose_name} has this slug."},
+            **options,
+        )
