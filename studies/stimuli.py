@@ -20,7 +20,7 @@ Mask = NDArray[np.bool_]
 NEUTRAL = 128.0  # Cb and Cr of grey
 
 # Recolouring. Lengths in pixels of the copy that regions are looked for in.
-SEGMENTATION_SIDE = 256
+SEGMENTATION_SIDE = 192
 CLUSTERS = 6
 PLACE_WEIGHT = 8.0  # what half the picture's side counts in clustering, in steps of colour
 REGION_SHARE = (0.10, 0.50)  # of the picture; smaller is overlooked, larger reads as a filter
@@ -44,24 +44,21 @@ def modify(modification: str, image: Image.Image, seed: int) -> Image.Image:
 def recolour(image: Image.Image, rng: np.random.Generator) -> Image.Image:
     """Give one coherent region, if possible an object, another hue; its shading stays."""
     picture = image.convert("RGB")
-    region = find_region(picture, rng)
-    softened = Image.fromarray(np.round(ndimage.gaussian_filter(region.astype(np.float32), 1.0) * 255).astype(np.uint8))
-    share = np.asarray(softened.resize(picture.size, Image.Resampling.BILINEAR), np.float32)[:, :, None] / 255
+    soft_region = ndimage.gaussian_filter(find_region(picture, rng).astype(np.float32), 1.0)
+    mask = Image.fromarray(np.round(soft_region * 255).astype(np.uint8)).resize(picture.size, Image.Resampling.BILINEAR)
     pixels = np.array(picture.convert("YCbCr"))
-    chroma = pixels[:, :, 1:].astype(np.float32) - NEUTRAL
-    mean = (chroma * share).sum(axis=(0, 1)) / share.sum()
+    light, chroma = pixels[:, :, 0].astype(np.float32), pixels[:, :, 1:] - np.float32(NEUTRAL)
+    inside = np.asarray(mask) > 127
+    mean = chroma[inside].mean(axis=0)
     hue, strength = float(np.degrees(np.arctan2(mean[1], mean[0]))), float(np.hypot(*mean))
     new_hue = rng.choice([other for other in ODD_HUES if strength < 8 or hue_difference(other, hue) >= 60])
     turn = np.radians(new_hue - hue)
     rotation = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]], np.float32)
     direction = np.array([np.cos(np.radians(new_hue)), np.sin(np.radians(new_hue))], np.float32)
-    changed = chroma @ rotation.T + direction * max(0.0, LEAST_CHROMA - strength)
-    mixed = chroma + share * (changed - chroma)
-    light = pixels[:, :, 0].astype(np.float32)
-    lift = max(0.0, LEAST_LIGHT - float((light * share[:, :, 0]).sum() / share.sum()))
-    pixels[:, :, 0] = np.minimum(light + lift * share[:, :, 0], 255).astype(np.uint8)
-    pixels[:, :, 1:] = np.clip(np.round(mixed + NEUTRAL), 0, 255).astype(np.uint8)
-    return Image.fromarray(pixels, "YCbCr").convert("RGB")
+    new_chroma = chroma @ rotation.T + direction * max(0.0, LEAST_CHROMA - strength)
+    pixels[:, :, 1:] = np.clip(np.round(new_chroma + NEUTRAL), 0, 255)
+    pixels[:, :, 0] = np.minimum(light + max(0.0, LEAST_LIGHT - float(light[inside].mean())), 255)
+    return Image.composite(Image.fromarray(pixels, "YCbCr").convert("RGB"), picture, mask)
 
 
 def hue_difference(one: float, other: float) -> float:
