@@ -83,12 +83,20 @@ if REDIS_URL:
     CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}}
 else:
     CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
-CELERY_BROKER_URL = REDIS_URL or "memory://"
+CELERY_BROKER_URL = REDIS_URL or "memory://localhost/"
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 # A web request must not hang on a broker that is away: give up within seconds; beat's reconciling tasks
 # find what was not enqueued.
+# A task whose worker died without a word is delivered again after the visibility timeout (seconds); it must be longer
+# than any task runs.
 CELERY_BROKER_TRANSPORT_OPTIONS = (
-    {"visibility_timeout": 3600, "socket_connect_timeout": 3, "socket_timeout": 10} if REDIS_URL else {}
+    {
+        "visibility_timeout": env.int("CELERY_VISIBILITY_TIMEOUT", default=3600),
+        "socket_connect_timeout": 3,
+        "socket_timeout": 10,
+    }
+    if REDIS_URL
+    else {}
 )
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
@@ -224,6 +232,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
 LOGIN_URL = "admin:login"
+LOGIN_REDIRECT_URL = "admin:index"
 
 # --- Language and time ----------------------------------------------------------------------------------------
 

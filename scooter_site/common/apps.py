@@ -1,6 +1,12 @@
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate
 
 
 class CommonConfig(AppConfig):
     name = "scooter_site.common"
     label = "common"
+
+    def ready(self) -> None:
+        from scooter_site.common.groups import keep_researchers_group
+
+        post_migrate.connect(keep_researchers_group, dispatch_uid="keep_researchers_group")

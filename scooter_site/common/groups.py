@@ -1,0 +1,29 @@
+"""The group of accounts that run studies: what they need, and no more."""
+
+from typing import Any
+
+from django.apps import AppConfig
+from django.contrib.auth.models import Group, Permission
+
+RESEARCHERS = "Researchers"
+# By app. Not among them: accounts, API tokens, deleting anything but one's own descriptions, and the panel's ids of
+# participants (studies.view_participantidentity), which an administrator grants to who pays people.
+RESEARCHER_PERMISSIONS = {
+    "imagedb": (
+        "add_attack change_attack delete_attack view_attack add_targetmodel change_targetmodel delete_targetmodel "
+        "view_targetmodel view_imageclass change_image view_image view_prediction add_importbatch view_importbatch "
+        "view_importrow"
+    ),
+    "studies": "add_study change_study view_study view_participation",
+    "leaderboard": "view_board change_board view_entry change_entry",
+}
+
+
+def keep_researchers_group(app_config: AppConfig, **kwargs: Any) -> None:
+    """Give the group its permissions of one app (post_migrate). To grant others, make a group of your own."""
+    codenames = RESEARCHER_PERMISSIONS.get(app_config.label)
+    if codenames is None:
+        return
+    group, _ = Group.objects.get_or_create(name=RESEARCHERS)
+    permissions = Permission.objects.filter(content_type__app_label=app_config.label, codename__in=codenames.split())
+    group.permissions.add(*permissions)

@@ -1,0 +1,185 @@
+"""The admin's first page and its sidebar: the one place of the admin that knows every app."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from axes.models import AccessAttempt
+from django.contrib.auth.models import Group, User
+from django.db.models import Count, F, Q
+from django.http import HttpRequest
+from django.templatetags.static import static
+from django.urls import reverse
+from django_celery_beat.models import PeriodicTask
+from rest_framework.authtoken.models import TokenProxy
+
+from imagedb.models import Attack, Image, ImageClass, ImageKind, ImportBatch, TargetModel
+from leaderboard.models import Board, Entry
+from scooter_site.common.admin_tools import add_url, change_url, list_url, may
+from studies.models import Participation, ParticipationKind, Study, StudyStatus
+
+LIST_LENGTH = 6
+SIDEBAR = [
+    (
+        "Catalogue",
+        [
+            ("Attacks", "bolt", Attack),
+            ("Target models", "target", TargetModel),
+            ("Images", "photo_library", Image),
+            ("Imports", "upload_file", ImportBatch),
+            ("ImageNet classes", "category", ImageClass),
+        ],
+    ),
+    ("Studies", [("Studies", "science", Study), ("Participants", "groups", Participation)]),
+    ("Results", [("Leaderboard entries", "leaderboard", Entry), ("Boards", "dashboard", Board)]),
+    ("Accounts", [("Users", "person", User), ("Groups", "group", Group), ("API tokens", "key", TokenProxy)]),
+    ("System", [("Scheduled tasks", "schedule", PeriodicTask), ("Failed log-ins", "lock_clock", AccessAttempt)]),
+]
+
+
+def stylesheet(request: HttpRequest) -> str:
+    return static("admin_pages/pages.css")
+
+
+def copy_script(request: HttpRequest) -> str:
+    return static("admin_pages/copy.js")
+
+
+def refresh_script(request: HttpRequest) -> str:
+    return static("admin_pages/refresh.js")
+
+
+def navigation(request: HttpRequest) -> list[dict[str, Any]]:
+    """The sidebar: what the signed-in user may see, in groups."""
+    groups: list[dict[str, Any]] = [
+        {
+            "title": "",
+            "items": [{"title": "Overview", "icon": "home", "link": reverse("admin:index")}],
+        }
+    ]
+    for title, entries in SIDEBAR:
+        items = [
+            {"title": label, "icon": icon, "link": list_url(model)}
+            for label, icon, model in entries
+            if may(request, "view", model) or may(request, "change", model)
+        ]
+        groups.append({"title": title, "separator": True, "items": items})
+    return groups
+
+
+@dataclass(frozen=True)
+class ChecklistStep:
+    """One step to a first study; done as soon as the database shows it."""
+
+    title: str
+    explanation: str
+    done: bool
+    link: str
+    link_label: str
+    model: Any
+
+
+def first_study_steps() -> list[ChecklistStep]:
+    """The way from an empty database to a running study. Demonstration material ticks nothing."""
+    own_studies = Study.objects.filter(is_demo=False)
+    next_study = own_studies.filter(status__in=[StudyStatus.DRAFT, StudyStatus.READY]).first()
+    kinds = set(Image.objects.filter(is_demo=False).order_by().values_list("kind", flat=True).distinct())
+    return [
+        ChecklistStep(
+            "Describe the attack",
+            "The method that made the modified images.",
+            Attack.objects.filter(is_demo=False).exists(),
+            add_url(Attack),
+            "Add an attack",
+            Attack,
+        ),
+        ChecklistStep(
+            "Describe the target model",
+            "The classifier that the attack misleads.",
+            TargetModel.objects.filter(is_demo=False).exists(),
+            add_url(TargetModel),
+            "Add a target model",
+            TargetModel,
+        ),
+        ChecklistStep(
+            "Upload images",
+            "One ZIP with clean and modified images and a manifest that says which is which.",
+            kinds == set(ImageKind.values),
+            add_url(ImportBatch),
+            "Upload a ZIP",
+            ImportBatch,
+        ),
+        ChecklistStep(
+            "Create a study",
+            "Start from the numbers of the paper or of the field version, and change what you need.",
+            own_studies.exists(),
+            add_url(Study),
+            "Create a study",
+            Study,
+        ),
+        ChecklistStep(
+            "Launch it",
+            "Build its datasets, look at it as a participant would, launch it and share its link.",
+            own_studies.filter(launched_at__isnull=False).exists(),
+            change_url(next_study) if next_study else list_url(Study),
+            "Go on with the study" if next_study else "See all studies",
+            Study,
+        ),
+    ]
+
+
+def running_studies() -> list[dict[str, Any]]:
+    """Studies that take participants or are paused, with how far each has come."""
+    counts = Q(participations__kind=ParticipationKind.REAL) | Q(
+        participations__kind=ParticipationKind.TEST, is_demo=True
+    )
+    studies = (
+        Study.objects.filter(status__in=[StudyStatus.RUNNING, StudyStatus.PAUSED])
+        .select_related("attack", "target_model")
+        .annotate(
+            arrived=Count("participations", filter=counts),
+            valid=Count("participations", filter=counts & Q(participations__is_valid=True)),
+            planned=F("dataset_count") * F("participants_per_dataset"),
+        )
+        .order_by("-launched_at", "-id")[:LIST_LENGTH]
+    )
+    return [
+        {
+            "study": study,
+            "url": change_url(study),
+            "arrived": study.arrived,
+            "valid": study.valid,
+            "planned": study.planned,
+            "percent": min(100, round(100 * study.valid / study.planned)),
+        }
+        for study in studies
+    ]
+
+
+def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
+    """Context of the admin's first page; each part only for those who may see it."""
+    sees_studies, sees_images = may(request, "view", Study), may(request, "view", Image)
+    if may(request, "add", Study):
+        steps = first_study_steps()
+        current = next((step for step in steps if not step.done), None)
+        context["checklist"] = [
+            {"step": step, "current": step is current, "may": may(request, "add", step.model)} for step in steps
+        ]
+        context["checklist_open"] = current is not None
+    if sees_images:
+        context["image_counts"] = Image.objects.aggregate(
+            clean=Count("id", filter=Q(kind=ImageKind.CLEAN)), modified=Count("id", filter=Q(kind=ImageKind.MODIFIED))
+        )
+        context["images_url"] = list_url(Image)
+    if sees_studies:
+        context["running_studies"] = running_studies()
+        context["study_count"] = Study.objects.count()
+        context["studies_url"] = list_url(Study)
+    if may(request, "view", Participation):
+        context["valid_count"] = Participation.objects.filter(is_valid=True, kind=ParticipationKind.REAL).count()
+        context["participations_url"] = list_url(Participation, "kind__exact=real")
+    if may(request, "view", ImportBatch):
+        context["last_imports"] = [
+            {"batch": batch, "url": change_url(batch)} for batch in ImportBatch.objects.all()[:LIST_LENGTH]
+        ]
+        context["imports_url"] = list_url(ImportBatch)
+    return context

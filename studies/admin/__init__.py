@@ -1,0 +1,6 @@
+"""The studies' pages for researchers."""
+
+from studies.admin.participation import ParticipationAdmin
+from studies.admin.study import StudyAdmin
+
+__all__ = ["ParticipationAdmin", "StudyAdmin"]
