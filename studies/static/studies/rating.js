@@ -19,7 +19,9 @@
   };
   const likert = document.getElementById("likert");
   const scale = likert ? new Likert(likert, definition) : new Slider(document.getElementById("slider"), definition);
-  const hint = likert ? "Choose a point of the scale." : "Click or tap on the scale, or use the arrow keys.";
+  const byFinger = window.matchMedia("(pointer: coarse)").matches;
+  const sliderHint = byFinger ? "Tap or drag on the scale." : "Click on the scale, or use the arrow keys.";
+  const hint = likert ? "Choose a point of the scale." : sliderHint;
 
   // After an image has appeared the scale stays closed for a moment: the second click of a double click, and a key
   // pressed twice, belong to the image before.
@@ -214,7 +216,7 @@
     firstInteraction ??= lastInteraction;
     const isAnswered = scale.value !== null;
     next.disabled = !isAnswered;
-    readout.textContent = isAnswered ? describe(scale.value, definition) : hint;
+    readout.textContent = isAnswered ? scale.description : hint;
     readout.classList.toggle("is-hint", !isAnswered);
   };
 

@@ -1,4 +1,5 @@
-// The two ways to give a rating. Both have: reset(), open(), close(), focus(), value (null: not answered), onChange.
+// The two ways to give a rating. Both have: reset(), open(), close(), focus(), value (null: not answered), its
+// description in words, and onChange.
 "use strict";
 
 // Width of the slider's thumb in CSS pixels; participant.css draws it in the same size.
@@ -42,6 +43,10 @@ class Slider {
 
   focus() {
     this.input.focus({ preventScroll: true });
+  }
+
+  get description() {
+    return describe(this.value, this.scale);
   }
 
   get #middle() {
@@ -160,6 +165,11 @@ class Likert {
 
   focus() {
     this.container.focus({ preventScroll: true });
+  }
+
+  // The chosen button says it all.
+  get description() {
+    return "";
   }
 
   #answer(input) {
