@@ -386,7 +386,7 @@ def answer_trial(participation_id: int, token: UUID, value: int, timings: Timing
             flow.TrialAnswered(is_last=not following, attention_failures=participation.attention_failures),
         )
         if participation.step == Step.MAIN:
-            Trial.objects.filter(pk=following[0].pk).update(first_shown_at=timezone.now())
+            _mark_shown(participation, position=following[0].position)
         _save_seen(participation)
     return participation
 
@@ -492,9 +492,16 @@ def _current_or_past(participation: Participation, step: Step, items: list[Item]
 def _move(participation: Participation, happening: flow.Happening) -> None:
     """Move the pointer, without saving; at the end fix outcome, code and validity."""
     position = flow.next_step(Step(participation.step), happening, participation.study.rules)
+    if position.step == Step.MAIN != participation.step:
+        _mark_shown(participation, position=1)
     participation.step = position.step
     if position.outcome is not None:
         end_participation(participation, position.outcome)
+
+
+def _mark_shown(participation: Participation, position: int) -> None:
+    """Note when an item became the current one: from then on the participant's page shows it."""
+    participation.trials.filter(position=position).update(first_shown_at=timezone.now())
 
 
 def end_participation(participation: Participation, outcome: Outcome) -> None:

@@ -1,0 +1,207 @@
+"""Datasets, check images and plates of a study."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image as PillowImage
+
+from imagedb.models import Image, ImageKind, Prediction
+from scooter_site.common.storage import protected_storage
+from studies.models import (
+    ColourPlate,
+    Dataset,
+    DatasetImage,
+    Modification,
+    Participation,
+    ParticipationKind,
+    Stimulus,
+    StimulusPurpose,
+    StudyStatus,
+)
+from studies.services import life, materials, plate_pool
+from tests import factories, walks
+
+pytestmark = pytest.mark.django_db
+
+
+def pixels(field_file):
+    with field_file.open("rb") as file:
+        return np.asarray(PillowImage.open(io.BytesIO(file.read())))
+
+
+def stored_stimuli():
+    folder = Path(protected_storage().location) / "stimulus"
+    return {path.name for path in folder.rglob("*.png")}
+
+
+def test_datasets_have_exact_counts_share_nothing_and_hold_no_pair():
+    study = factories.ready_study(dataset_count=3)
+    rows = list(DatasetImage.objects.filter(study=study).select_related("image"))
+    assert len({row.image_id for row in rows}) == len(rows) == 18
+    for dataset in study.datasets.all():
+        images = [row.image for row in rows if row.dataset_id == dataset.pk]
+        kinds = [image.kind for image in images]
+        assert (kinds.count(ImageKind.CLEAN), kinds.count(ImageKind.MODIFIED)) == (3, 3)
+        assert not {image.source_id for image in images} & {image.pk for image in images}
+    assert list(study.datasets.values_list("number", flat=True)) == [1, 2, 3]
+
+
+def test_check_images_are_made_from_images_that_no_dataset_holds():
+    study = factories.ready_study()
+    stimuli = Stimulus.objects.filter(study=study)
+    sources = set(stimuli.values_list("source_id", flat=True))
+    shown = DatasetImage.objects.filter(study=study)
+    assert not sources & set(shown.values_list("image_id", flat=True))
+    assert not sources & set(shown.values_list("image__source_id", flat=True))
+    assert len(sources) == 3 + study.comprehension_pair_count + study.corrupted_check_count
+
+
+def test_the_papers_check_images_use_each_type_of_modification_twice():
+    study = factories.ready_study(comprehension_pair_count=6, corrupted_check_count=3)
+    rows = Stimulus.objects.filter(study=study).order_by("number")
+    pairs = rows.filter(purpose=StimulusPurpose.COMPREHENSION)
+    modified = [row.modification for row in pairs if row.modification != Modification.NONE]
+    assert modified == ["colour", "filter", "pixel"] * 2
+    assert pairs.filter(modification=Modification.NONE).count() == 6
+    examples = rows.filter(purpose=StimulusPurpose.EXAMPLE).exclude(modification=Modification.NONE)
+    assert [row.modification for row in examples] == ["colour", "filter", "pixel"]
+    attention = rows.filter(purpose=StimulusPurpose.ATTENTION)
+    assert [row.modification for row in attention] == ["corruption"] * 3
+
+
+def test_the_unmodified_side_is_the_rendition_and_the_modified_side_is_not():
+    study = factories.ready_study()
+    for stimulus in Stimulus.objects.filter(study=study).select_related("source"):
+        is_same = np.array_equal(pixels(stimulus.file), pixels(stimulus.source.rendition))
+        assert is_same == (stimulus.modification == Modification.NONE)
+        assert stimulus.file.name.endswith(".png")
+        with stimulus.file.open("rb") as file:
+            assert PillowImage.open(io.BytesIO(file.read())).info == {}
+
+
+def test_file_names_say_nothing():
+    study = factories.ready_study()
+    for stimulus in Stimulus.objects.filter(study=study):
+        assert not any(word in stimulus.file.name for word in (*Modification.values, "attention", "comprehension"))
+
+
+def test_the_same_seed_builds_the_same():
+    study = factories.ready_study()
+    drawn = list(DatasetImage.objects.filter(study=study).values_list("dataset__number", "position", "image_id"))
+    made = [pixels(stimulus.file) for stimulus in Stimulus.objects.filter(study=study)]
+    life.request_materials(study)
+    life.build_materials(study.pk)
+    assert drawn == list(
+        DatasetImage.objects.filter(study=study).values_list("dataset__number", "position", "image_id")
+    )
+    again = [pixels(stimulus.file) for stimulus in Stimulus.objects.filter(study=study)]
+    assert all(np.array_equal(*pair) for pair in zip(made, again, strict=True))
+
+
+def test_building_twice_builds_once():
+    study = factories.ready_study()
+    built_at, tokens = study.materials_built_at, set(Stimulus.objects.values_list("token"))
+    files = stored_stimuli()
+    life.build_materials(study.pk)
+    study.refresh_from_db()
+    assert (study.materials_built_at, set(Stimulus.objects.values_list("token"))) == (built_at, tokens)
+    assert stored_stimuli() == files
+
+
+def test_a_build_that_was_overtaken_leaves_nothing_behind(monkeypatch):
+    study = factories.study()
+    factories.images_for(study)
+    factories.plate_pool()
+    files = stored_stimuli()
+    make_stimuli = materials._make_stimuli
+
+    def overtaken(study, source_ids):
+        made = make_stimuli(study, source_ids)
+        with monkeypatch.context() as other_worker:
+            other_worker.setattr(materials, "_make_stimuli", make_stimuli)
+            materials.build_materials(study.pk)
+        return made
+
+    monkeypatch.setattr(materials, "_make_stimuli", overtaken)
+    materials.build_materials(study.pk)
+    study.refresh_from_db()
+    assert study.status == StudyStatus.READY
+    assert Dataset.objects.count() == 2
+    names = {Path(name).name for name in Stimulus.objects.values_list("file", flat=True)}
+    assert stored_stimuli() - files == names
+
+
+def test_too_few_images_are_named_with_what_is_missing():
+    study = factories.study()
+    factories.clean_image()
+    life.build_materials(study.pk)
+    study.refresh_from_db()
+    assert study.status == StudyStatus.DRAFT
+    assert "13 clean images are needed (6 for the datasets and 7 to make" in study.materials_error
+    assert "import 12 more" in study.materials_error
+    assert "6 modified images of this attack and target model are needed" in study.materials_error
+    factories.images_for(study)
+    factories.plate_pool()
+    life.build_materials(study.pk)
+    study.refresh_from_db()
+    assert (study.status, study.materials_error) == (StudyStatus.READY, "")
+
+
+def test_only_usable_images_are_drawn():
+    study = factories.study()
+    factories.images_for(study)
+    factories.plate_pool()
+    other_model = factories.target_model()
+    clean, modified = Image.objects.filter(kind="clean"), Image.objects.filter(kind="modified")
+    right, wrong = clean[0].image_class, factories.image_class(7)
+    misclassified, still_right = factories.clean_image(), None
+    Prediction.objects.create(image=misclassified, target_model=study.target_model, predicted_class=wrong)
+    for image in clean.exclude(pk=misclassified.pk):
+        Prediction.objects.create(image=image, target_model=study.target_model, predicted_class=right)
+        Prediction.objects.create(image=image, target_model=other_model, predicted_class=wrong)
+    still_right = factories.modified_image(attack=study.attack, target_model=study.target_model)
+    Prediction.objects.create(image=still_right, target_model=study.target_model, predicted_class=right)
+    unusable = {misclassified.pk, still_right.pk}
+    unusable.add(factories.modified_image(attack=factories.attack(), target_model=study.target_model).pk)
+    unusable.add(factories.modified_image(attack=study.attack, target_model=other_model).pk)
+    unusable.add(factories.modified_image(attack=study.attack, target_model=None).pk)
+    unusable.add(factories.clean_image(is_demo=True).pk)
+    study.dataset_count = 1
+    study.save()
+    life.build_materials(study.pk)
+    study.refresh_from_db()
+    assert study.status == StudyStatus.READY, study.materials_error
+    used = set(DatasetImage.objects.values_list("image_id", flat=True)) | set(
+        Stimulus.objects.values_list("source_id", flat=True)
+    )
+    assert not used & unusable
+    assert modified.filter(pk__in=used).count() == 3
+
+
+def test_building_anew_deletes_old_files_and_test_data(django_capture_on_commit_callbacks):
+    study = factories.ready_study()
+    walks.complete(study, ParticipationKind.TEST)
+    walks.to_main(study, ParticipationKind.PREVIEW)
+    old = {Path(name).name for name in Stimulus.objects.values_list("file", flat=True)}
+    assert old <= stored_stimuli()
+    with django_capture_on_commit_callbacks(execute=True):
+        life.request_materials(study)
+    study.refresh_from_db()
+    assert study.status == StudyStatus.READY
+    assert not Participation.objects.exists()
+    assert not old & stored_stimuli()
+    assert Dataset.objects.count() == 2
+
+
+def test_the_plate_pool_is_made_once_and_completed_where_it_has_gaps():
+    factories.plate_pool()
+    ColourPlate.objects.filter(digit=3).delete()
+    ColourPlate.objects.filter(digit=None, kind="tritan").delete()
+    for _ in range(2):
+        plate_pool.ensure_plate_pool()
+        assert sorted(ColourPlate.objects.values_list("kind", "digit"), key=str) == sorted(
+            plate_pool.PLATE_POOL, key=str
+        )
+    assert pixels(ColourPlate.objects.get(digit=3).file).shape == (560, 560, 3)

@@ -1,0 +1,126 @@
+"""Each condition for a launch can fail, and says how to mend it."""
+
+from decimal import Decimal
+
+import pytest
+
+from imagedb.models import Image, Prediction
+from studies.models import ColourPlate, DatasetImage, Stimulus, StudyText
+from studies.selectors import readiness
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+def failing(study):
+    return {line.label: line.detail for line in readiness(study) if not line.ok}
+
+
+def test_a_built_study_is_ready():
+    assert failing(factories.ready_study()) == {}
+
+
+def test_a_study_without_checks_is_ready():
+    study = factories.ready_study(
+        plate_count=0,
+        plates_required=0,
+        comprehension_pair_count=0,
+        comprehension_required=0,
+        corrupted_check_count=0,
+        instructed_check_count=0,
+    )
+    ColourPlate.objects.all().delete()
+    assert failing(study) == {}
+
+
+def test_a_fresh_draft_says_everything_that_is_missing():
+    found = failing(factories.study(contact_email=""))
+    assert found["Enough images of each kind"].endswith(
+        "Import 6 more clean images and 6 more modified images of Attack "
+        f"{found['Enough images of each kind'].split('images of Attack ')[1]}"
+    )
+    assert "build them" in found["Datasets with exact counts"]
+    assert "Build the materials again" in found["Examples and check images"]
+    assert "Build the materials again" in found["Colour plates"]
+    assert "email address" in found["Contact for participants"]
+
+
+def unmake_an_attack(study):
+    """One image of the study turns out to be no adversarial example."""
+    image = Image.objects.filter(kind="modified").first()
+    Prediction.objects.create(image=image, target_model=study.target_model, predicted_class=image.image_class)
+
+
+def spoil_counts(study):
+    DatasetImage.objects.filter(dataset__number=2, image__kind="clean").first().delete()
+
+
+def put_beside_its_source(study):
+    modified = DatasetImage.objects.filter(image__kind="modified", image__source__isnull=False).first()
+    source = DatasetImage.objects.get(image=modified.image.source)
+    clean_there = DatasetImage.objects.filter(dataset=modified.dataset, image__kind="clean").first()
+    first, second = source.image_id, clean_there.image_id
+    spare = factories.clean_image().pk
+    DatasetImage.objects.filter(pk=source.pk).update(image=spare)
+    DatasetImage.objects.filter(pk=clean_there.pk).update(image=first)
+    DatasetImage.objects.filter(pk=source.pk).update(image=second)
+
+
+def lose_a_file(study):
+    stimulus = Stimulus.objects.first()
+    stimulus.file.storage.delete(stimulus.file.name)
+
+
+def lose_a_rendition(study):
+    image = DatasetImage.objects.last().image
+    image.rendition.storage.delete(image.rendition.name)
+
+
+def set_on(**fields):
+    def change(study):
+        for name, value in fields.items():
+            setattr(study, name, value)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("spoil", "label", "words"),
+    [
+        (unmake_an_attack, "Enough images of each kind", "Import 1 more modified images"),
+        (spoil_counts, "Datasets with exact counts", "dataset 2 holds 2 clean and 3 modified images"),
+        (put_beside_its_source, "Datasets with exact counts", "beside its own source"),
+        (set_on(dataset_count=1), "Datasets with exact counts", "2 datasets instead of 1. Build the materials again"),
+        (set_on(comprehension_pair_count=4), "Examples and check images", "Build the materials again"),
+        (set_on(corrupted_check_count=2), "Examples and check images", "1 corrupted images"),
+        (lambda study: ColourPlate.objects.filter(digit=None).delete(), "Colour plates", "0 plates without one"),
+        (lambda study: ColourPlate.objects.filter(digit__gte=1).delete(), "Colour plates", "1 different digits"),
+        (lose_a_file, "Image files within reach", "1 of the"),
+        (lose_a_rendition, "Image files within reach", "such as rendition/"),
+        (set_on(instructed_check_count=5), "Attention checks", "set at most 5"),
+        (lambda study: StudyText.objects.filter(kind="consent").update(body=""), "Texts", "consent"),
+        (set_on(contact_email=""), "Contact for participants", "email address"),
+        (
+            lambda study: study.completion_codes.filter(outcome="declined").delete(),
+            "A completion code",
+            "did not consent",
+        ),
+        (set_on(panel="prolific", hourly_rate=Decimal("5.00")), "Pay", "raise the hourly rate"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_remedy(spoil, label, words):
+    study = factories.ready_study()
+    spoil(study)
+    found = failing(study)
+    assert len(found) == 1, found
+    ((failing_label, detail),) = found.items()
+    assert failing_label.startswith(label)
+    assert words in detail
+
+
+def test_low_pay_outside_a_panel_is_only_remarked_on():
+    study = factories.ready_study(hourly_rate=Decimal("5.00"))
+    (line,) = [line for line in readiness(study) if line.label == "Pay"]
+    assert line.ok
+    assert "GBP 1.08 for a complete run" in line.detail
+    assert "On Prolific this would not do" in line.detail

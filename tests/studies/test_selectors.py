@@ -1,0 +1,137 @@
+"""What a participant may see, and the ratings that count."""
+
+import numpy as np
+import pytest
+
+from studies import selectors
+from studies.flow import Outcome, Step
+from studies.models import ParticipationKind, TrialKind
+from studies.services.participations import answer_trial, decline_consent, give_feedback
+from tests import factories, walks
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def study():
+    return factories.running_study()
+
+
+# --- What a participant may see -------------------------------------------------------------------------------
+
+
+def test_nothing_is_current_outside_its_step(study):
+    participation = walks.enter(study)
+    found = [selectors.current_plate(participation), selectors.current_pair(participation)]
+    found += [selectors.current_trial(participation)]
+    assert found == [None, None, None]
+    assert selectors.trials_to_preload(participation) == []
+    assert selectors.progress(participation) == selectors.Progress(done=0, total=0)
+
+
+def test_images_may_be_seen_up_to_the_preload_window(study):
+    participation = walks.to_main(study)
+    while participation.step == Step.MAIN:
+        current = selectors.current_trial(participation)
+        preload = selectors.trials_to_preload(participation)
+        trials = list(participation.trials.all())
+        with_image = [trial for trial in trials if trial.position > current.position and trial.kind != "instructed"]
+        assert preload == with_image[:2]
+        last = preload[-1].position if preload else current.position
+        for trial in trials:
+            assert selectors.may_see_trial_image(participation, trial) == (trial.position <= last)
+        assert selectors.progress(participation) == selectors.Progress(current.position - 1, study.trial_count)
+        participation = walks.rate(participation)
+    assert not any(selectors.may_see_trial_image(participation, trial) for trial in trials)
+
+
+def test_images_are_for_their_own_participant_in_the_main_study_only(study):
+    participation, other = walks.to_main(study), walks.to_main(study)
+    assert not selectors.may_see_trial_image(participation, other.trials.first())
+    early = walks.consent(walks.enter(study))
+    assert not selectors.may_see_trial_image(early, early.trials.first())
+
+
+# --- Ratings that count ---------------------------------------------------------------------------------------
+
+
+def test_ratings_count_once_valid_and_only_of_images(study):
+    walks.complete(study)
+    walks.complete(study, failed_checks=1)
+    walks.complete(study, ParticipationKind.TEST)
+    walks.rate(walks.to_main(study))
+    (ratings,) = selectors.valid_ratings(study.attack_id, study.target_model_id)
+    assert (ratings.scale_minimum, ratings.scale_maximum, ratings.is_demo) == (-100, 100, False)
+    assert len(ratings.values) == 6
+    assert len(set(ratings.participation_ids)) == 1
+    assert list(ratings.values) == [100 if modified else -100 for modified in ratings.is_modified]
+    assert ratings.is_modified.sum() == 3
+
+
+def test_orientation_is_higher_for_modified_whatever_the_direction():
+    study = factories.running_study("field")
+    participation = walks.to_main(study)
+    given = {}
+    for value in [2, 1, 0, -1, -2, -2, 0, 0]:
+        trial = selectors.current_trial(participation)
+        if trial.kind == TrialKind.IMAGE:
+            given[trial.image_id] = value
+            participation = answer_trial(participation.pk, trial.token, value, walks.TIMINGS)
+        else:
+            participation = walks.rate(participation)
+    give_feedback(participation.pk, {})
+    (ratings,) = selectors.valid_ratings(study.attack_id, study.target_model_id)
+    assert dict(zip(ratings.image_ids, ratings.values, strict=True)) == {
+        image_id: -value for image_id, value in given.items()
+    }
+    assert 0 in given.values()
+
+
+def test_each_scale_is_apart_and_studies_of_a_pair_on_one_scale_are_together(study):
+    pair = {"attack": study.attack, "target_model": study.target_model}
+    studies = [study, factories.running_study("field", **pair)]
+    studies.append(factories.running_study("field", **pair, scale_direction="higher_is_modified"))
+    for each in studies:
+        walks.complete(each)
+    walks.complete(factories.running_study())
+    found = {
+        (ratings.scale_minimum, ratings.scale_maximum): ratings
+        for ratings in selectors.valid_ratings(study.attack_id, study.target_model_id)
+    }
+    assert set(found) == {(-100, 100), (-2, 2)}
+    likert = found[-2, 2]
+    assert len(set(likert.participation_ids)) == 2
+    assert np.array_equal(likert.values, np.where(likert.is_modified, 2, -2))
+
+
+def test_test_data_count_in_a_demonstration_only():
+    study = factories.running_study(is_demo=True)
+    walks.complete(study, ParticipationKind.TEST)
+    (ratings,) = selectors.valid_ratings(study.attack_id, study.target_model_id)
+    assert ratings.is_demo
+    assert selectors.countable_participations(study).count() == 1
+
+
+def test_a_pair_without_ratings_has_none(study):
+    walks.to_main(study)
+    assert selectors.valid_ratings(study.attack_id, study.target_model_id) == []
+
+
+# --- Monitor --------------------------------------------------------------------------------------------------
+
+
+def test_the_monitor_counts_what_counts(study, django_assert_max_num_queries):
+    walks.complete(study)
+    walks.to_main(study)
+    walks.enter(study)
+    decline_consent(walks.enter(study).pk)
+    walks.complete(study, ParticipationKind.TEST)
+    walks.to_main(study, ParticipationKind.PREVIEW)
+    with django_assert_max_num_queries(6):
+        found = selectors.monitor(study)
+    assert {step: count for step, count in found.by_step.items() if count} == {"main": 1, "consent": 1}
+    assert {outcome: count for outcome, count in found.by_outcome.items() if count} == {"completed": 1, "declined": 1}
+    assert set(found.by_outcome) == set(Outcome)
+    assert sorted((row.valid, row.running) for row in found.datasets) == [(0, 1), (1, 0)]
+    assert (found.planned_participations, found.place_count, found.places_taken) == (4, 4, 2)
+    assert (found.valid_participations, found.valid_ratings, found.test_participations) == (1, 6, 1)
