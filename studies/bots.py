@@ -141,11 +141,12 @@ class Mind:
 
 @dataclass(frozen=True)
 class Page:
-    """What a bot reads from one HTML page. ``fields`` are those of the form that answers the page's step."""
+    """What a bot reads from one HTML page. ``hidden_fields`` and ``choices`` (radio buttons) answer the page's step."""
 
     url: str
     step: Step
     outcome: str
+    csrf_token: str
     hidden_fields: dict[str, str]
     choices: dict[str, list[str]]
     images: list[str]
@@ -168,6 +169,9 @@ def read_page(response: httpx.Response) -> Page:
         url=str(response.url),
         step=Step(reader.step),
         outcome=reader.outcome,
+        csrf_token=next(
+            (value for form in reader.forms for _, name, value in form if name == "csrfmiddlewaretoken"), ""
+        ),
         hidden_fields={name: value for kind, name, value in form if kind == "hidden"},
         choices=choices,
         images=[urljoin(str(response.url), source) for source in reader.images],
@@ -268,7 +272,7 @@ class Bot:
         rate_address = urljoin(page.url, page.data["rate_url"])
         headers = {
             "Origin": "{0.scheme}://{0.netloc}".format(urlsplit(page.url)),
-            "X-CSRFToken": page.hidden_fields["csrfmiddlewaretoken"],
+            "X-CSRFToken": page.csrf_token,
         }
         state = page.data
         while trial := state["trial"]:

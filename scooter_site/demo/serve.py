@@ -16,8 +16,8 @@ import socket
 import sys
 import threading
 import time
-import urllib.error
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
@@ -37,19 +37,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--port", type=int, default=8000)
     port = parser.parse_args().port
-    started = float(os.environ.get("SCOOTER_STARTED") or time.time())
+    started = float(os.environ.pop("SCOOTER_STARTED", time.time()))
     require_free_port(port)
     os.chdir(ROOT)
     broker_port, broker_password = free_port(), secrets.token_urlsafe(24)
-    os.environ.update(environment(broker_port, broker_password))
-    admin_password = prepare_if_changed()
-    write_private(VAR / "valkey.conf", valkey_configuration(broker_port, broker_password))
+    variables = {
+        **os.environ,
+        **environment(broker_port, broker_password),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PORT": str(port),
+        "PYTHONUNBUFFERED": "1",
+    }
+    admin_password = prepare_if_changed(variables)
+    valkey_file = VAR / "valkey.conf"
+    write_private(valkey_file, valkey_configuration(broker_port, broker_password))
     manager = DemoManager(lambda: announce(port, started, admin_password))
-    valkey = f"exec {shlex.quote(str(valkey_server()))} {shlex.quote(str(VAR / 'valkey.conf'))}"
-    python_path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    variables = {**os.environ, "PORT": str(port), "PATH": python_path, "PYTHONUNBUFFERED": "1"}
-    for name, command in {"valkey": valkey, **parse_procfile((ROOT / "Procfile").read_text()).processes}.items():
-        manager.add_process(name, command, env=variables, cwd=str(VAR if name == "valkey" else ROOT))
+    commands = {
+        "valkey": f"{shlex.quote(str(valkey_server()))} {shlex.quote(str(valkey_file))}",
+        **parse_procfile((ROOT / "Procfile").read_text()).processes,
+    }
+    for name, command in commands.items():
+        manager.add_process(name, f"exec {command}", env=variables, cwd=str(ROOT))
     # A closed terminal must end the processes as Ctrl-C does: each is in a session of its own.
     signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     manager.loop()
@@ -76,7 +84,7 @@ def environment(broker_port: int, broker_password: str) -> dict[str, str]:
     }
 
 
-def prepare_if_changed() -> str | None:
+def prepare_if_changed(variables: dict[str, str]) -> str | None:
     """Migrate, collect static files, load the demonstration; only after a change of code or of requirements.
 
     Returns the password of the admin account if one had to be made.
@@ -85,8 +93,8 @@ def prepare_if_changed() -> str | None:
     digest = code_digest()
     if DATABASE.exists() and (VAR / "static").exists() and stamp.exists() and stamp.read_text() == digest:
         return None
-    # No worker runs yet: what is enqueued while loading is done here and now.
-    os.environ["CELERY_TASK_ALWAYS_EAGER"] = "on"
+    # Neither broker nor worker run yet: what is enqueued while loading is done here and now.
+    os.environ.update({**variables, "REDIS_URL": "", "CELERY_TASK_ALWAYS_EAGER": "on", "LOG_LEVEL": "WARNING"})
     import django  # here, because importing and setting it up takes seconds
 
     django.setup()
@@ -98,7 +106,6 @@ def prepare_if_changed() -> str | None:
     admin_password = make_admin_account()
     call_command("load_demo")
     connections.close_all()
-    del os.environ["CELERY_TASK_ALWAYS_EAGER"]
     stamp.write_text(digest)
     return admin_password
 
@@ -146,7 +153,7 @@ def write_private(file: Path, text: str) -> None:
 class DemoManager(Manager):
     """honcho's manager, which also announces in a thread; started after the forks, which threads disturb."""
 
-    def __init__(self, announce: object) -> None:
+    def __init__(self, announce: Callable[[], None]) -> None:
         super().__init__()
         self.announce = announce
 

@@ -1,0 +1,70 @@
+"""Take the demonstration out again: all of it, and nothing else."""
+
+from typing import Any
+
+from django.db import transaction
+from django.db.models import ProtectedError, QuerySet
+from django.db.models.fields.files import FieldFile
+
+from imagedb.models import Attack, Image, ImageKind, ImportBatch, TargetModel
+from leaderboard.models import Entry
+from studies.models import ColourPlate, Participation, PlateTrial, Stimulus, Study
+
+EXAMPLES_NAMED = 3
+
+
+class StillInUse(Exception):
+    """Something that is not of the demonstration uses its images, attacks or target model; the message names it."""
+
+
+def remove() -> dict[str, int]:
+    """Remove the demonstration. Returns how many rows of each kind went. Raises StillInUse, with nothing removed."""
+    try:
+        with transaction.atomic():
+            return _remove()
+    except ProtectedError as error:
+        users = sorted({f"{user._meta.verbose_name} “{user}”" for user in error.protected_objects})
+        raise StillInUse(
+            f"Nothing was removed, because {len(users)} of your own things use the demonstration: "
+            f"{', '.join(users[:EXAMPLES_NAMED])}{' ...' if len(users) > EXAMPLES_NAMED else ''}. Delete them first."
+        ) from error
+
+
+def _remove() -> dict[str, int]:
+    studies = Study.objects.filter(is_demo=True)
+    images = Image.objects.filter(is_demo=True)
+    batches = list(images.order_by().values_list("import_batch", flat=True).distinct())
+    files: list[FieldFile] = [file for image in images for file in (image.original, image.rendition, image.thumbnail)]
+    files += [stimulus.file for stimulus in Stimulus.objects.filter(study__in=studies)]
+    removed = {
+        "participations": _delete(Participation.objects.filter(study__in=studies)),
+        "studies": _delete(studies),
+        "leaderboard entries": _delete(Entry.objects.filter(is_demo=True)),
+        "modified images": _delete(images.filter(kind=ImageKind.MODIFIED)),
+        "clean images": _delete(images.filter(kind=ImageKind.CLEAN)),
+        "imports": _delete(ImportBatch.objects.filter(pk__in=batches, images=None)),
+        "attacks": _delete(Attack.objects.filter(is_demo=True)),
+        "target models": _delete(TargetModel.objects.filter(is_demo=True)),
+    }
+    plates = _plates_nobody_needs()
+    files += [plate.file for plate in plates]
+    removed["colour plates"] = _delete(plates)
+    transaction.on_commit(lambda: _delete_files(files))
+    return removed
+
+
+def _plates_nobody_needs() -> QuerySet[ColourPlate]:
+    """The pool is common to all studies: while another study has its materials, every plate may still be shown."""
+    if Study.objects.filter(materials_built_at__isnull=False).exists():
+        return ColourPlate.objects.none()
+    return ColourPlate.objects.exclude(pk__in=PlateTrial.objects.values("plate"))
+
+
+def _delete(rows: QuerySet[Any]) -> int:
+    """Delete, and count the rows themselves, without what goes with them."""
+    return rows.delete()[1].get(rows.model._meta.label, 0)
+
+
+def _delete_files(files: list[FieldFile]) -> None:
+    for file in files:
+        file.storage.delete(str(file.name))

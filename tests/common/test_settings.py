@@ -1,0 +1,134 @@
+"""What the settings refuse, what they turn on, and that every variable they read is documented."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.db import IntegrityError, connection
+
+from scooter_site.common.s3_url import parse_s3_url
+
+PROJECT = Path(__file__).resolve().parent.parent.parent
+PRODUCTION = {
+    "DEBUG": "off",
+    "SECRET_KEY": "a-long-random-string",
+    "ALLOWED_HOSTS": "scooter.example.org",
+    "DATABASE_URL": "postgres://scooter@localhost/scooter",
+}
+PRINTED = "from scooter_site import settings; print(settings.DATABASES['default']['ENGINE'], settings.HTTPS)"
+
+
+def start(code=PRINTED, **variables):
+    """Import the settings in a process of its own; a variable that is None is not set."""
+    wanted = {**PRODUCTION, **variables}
+    environment = {name: value for name, value in wanted.items() if value is not None}
+    environment["PATH"] = os.environ["PATH"]
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=PROJECT, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_production_settings_are_accepted_and_use_https():
+    result = start()
+    assert (result.returncode, result.stdout) == (0, "django.db.backends.postgresql True\n"), result.stderr
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"SECRET_KEY": None}, "SECRET_KEY is not set"),
+        ({"SECRET_KEY": "insecure-development-key"}, "SECRET_KEY is not set"),
+        ({"ALLOWED_HOSTS": None}, "ALLOWED_HOSTS is empty"),
+        ({"DATABASE_URL": "sqlite:///:memory:"}, "The database is SQLite"),
+        ({"DATABASE_URL": None}, "The database is SQLite"),
+        ({"S3_URL": "https://KEY:hush@files.example.org/bucket"}, "region is missing"),
+    ],
+)
+def test_insecure_production_settings_are_refused(variables, message):
+    result = start(**variables)
+    assert result.returncode == 1
+    assert message in result.stderr
+    assert "hush" not in result.stderr
+
+
+def test_sqlite_is_accepted_when_allowed():
+    result = start(DATABASE_URL="sqlite:///:memory:", ALLOW_SQLITE="on", HTTPS="off")
+    assert (result.returncode, result.stdout) == (0, "django.db.backends.sqlite3 False\n"), result.stderr
+
+
+def test_development_needs_nothing_but_debug():
+    nothing = dict.fromkeys(PRODUCTION)
+    result = start(**{**nothing, "DEBUG": "on"})
+    assert (result.returncode, result.stdout) == (0, "django.db.backends.sqlite3 False\n"), result.stderr
+
+
+def test_sqlite_runs_with_wal_foreign_keys_and_patience(tmp_path):
+    code = (
+        "import django; django.setup()\n"
+        "from django.db import connection\n"
+        "cursor = connection.cursor()\n"
+        "for name in ('journal_mode', 'foreign_keys', 'busy_timeout', 'synchronous'):\n"
+        "    print(name, cursor.execute(f'PRAGMA {name}').fetchone()[0])\n"
+    )
+    result = start(
+        code,
+        DATABASE_URL=f"sqlite:///{tmp_path / 'a file.sqlite3'}",
+        ALLOW_SQLITE="on",
+        DJANGO_SETTINGS_MODULE="scooter_site.settings",
+    )
+    assert result.stdout.splitlines() == [
+        "journal_mode wal",
+        "foreign_keys 1",
+        "busy_timeout 20000",
+        "synchronous 1",
+    ], result.stderr
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_database_itself_refuses_a_dangling_reference():
+    from imagedb.models import Prediction
+
+    with pytest.raises(IntegrityError):
+        Prediction.objects.create(image_id=999_999, target_model_id=999_999, predicted_class_id=1)
+    assert not connection.in_atomic_block
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("ftp://KEY:hush@files.example.org/bucket?region=x", "it must begin with https://"),
+        ("https://files.example.org/bucket?region=x", "access key and secret are missing"),
+        ("https://KEY:hush@files.example.org/?region=x", "the path must be the bucket's name"),
+        ("https://KEY:hush@files.example.org/a/b?region=x", "the path must be the bucket's name"),
+        ("https://KEY:hush@files.example.org/bucket", "region is missing"),
+        ("https://KEY:hush@files.example.org/bucket?region=x&regoin=y", "unknown options: regoin"),
+    ],
+)
+def test_s3_url_names_what_is_wrong_but_not_the_secret(url, problem):
+    with pytest.raises(ValueError, match=re.escape(problem)) as caught:
+        parse_s3_url(url)
+    assert "hush" not in str(caught.value)
+
+
+def test_s3_url_of_a_custom_endpoint_and_of_amazon():
+    custom = parse_s3_url("http://k%2Fey:se%40cret@127.0.0.1:9000/bucket?region=local")
+    assert (custom.endpoint, custom.bucket, custom.region) == ("http://127.0.0.1:9000", "bucket", "local")
+    assert (custom.access_key, custom.secret_key, custom.addressing_style) == ("k/ey", "se@cret", "path")
+    amazon = parse_s3_url("s3://KEY:SECRET@/bucket?region=eu-west-1")
+    assert (amazon.endpoint, amazon.addressing_style) == (None, "virtual")
+
+
+def variables_read() -> set[str]:
+    source = (PROJECT / "scooter_site" / "settings.py").read_text()
+    return set(re.findall(r'\benv(?:\.\w+)?\(\s*"([A-Z0-9_]+)"', source))
+
+
+def test_every_variable_is_in_the_example_and_in_the_documentation():
+    example = (PROJECT / ".env.example").read_text()
+    documentation = (PROJECT / "docs" / "settings.md").read_text()
+    assert variables_read() >= {"DEBUG", "SECRET_KEY", "DATABASE_URL", "REDIS_URL", "S3_URL"}
+    assert set(re.findall(r"^#?([A-Z0-9_]+)=", example, re.MULTILINE)) == variables_read()
+    assert set(re.findall(r"^\| `([A-Z0-9_]+)` \|", documentation, re.MULTILINE)) == variables_read()
