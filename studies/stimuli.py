@@ -26,9 +26,10 @@ PLACE_WEIGHT = 8.0  # what half the picture's side counts in clustering, in step
 REGION_SHARE = (0.10, 0.50)  # of the picture; smaller is overlooked, larger reads as a filter
 LEAST_CHROMA = 55.0  # of the recoloured region, so that grey areas are visibly coloured too
 LEAST_LIGHT = 70.0  # of the recoloured region on average: what is nearly black shows no colour
-# Violet, magenta, pink and turquoise, as angles in the plane of Cb and Cr (degrees): seldom the colour of anything in
-# a photograph, so that one can tell which picture of a pair is the modified one.
-ODD_HUES = (25.0, 52.0, 75.0, -60.0)
+# Violet, magenta and pink, as angles in the plane of Cb and Cr (degrees): seldom the colour of anything in a
+# photograph, so that one can tell which picture of a pair is the modified one. What has one already turns turquoise.
+ODD_HUES = (25.0, 52.0, 75.0)
+TURQUOISE = -60.0
 
 GRAINS_PER_SIDE = 200  # pixel-level noise: grains along the shorter side, so that it is seen on large pictures as well
 BLOCKS_PER_SIDE = 7  # corruption
@@ -51,7 +52,8 @@ def recolour(image: Image.Image, rng: np.random.Generator) -> Image.Image:
     inside = np.asarray(mask) > 127
     mean = chroma[inside].mean(axis=0)
     hue, strength = float(np.degrees(np.arctan2(mean[1], mean[0]))), float(np.hypot(*mean))
-    new_hue = rng.choice([other for other in ODD_HUES if strength < 8 or hue_difference(other, hue) >= 60])
+    other_hues = [other for other in ODD_HUES if strength < 8 or hue_difference(other, hue) >= 60]
+    new_hue = rng.choice(other_hues or [TURQUOISE])
     turn = np.radians(new_hue - hue)
     rotation = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]], np.float32)
     direction = np.array([np.cos(np.radians(new_hue)), np.sin(np.radians(new_hue))], np.float32)
