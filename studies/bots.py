@@ -34,8 +34,7 @@ from imagedb.models import ImageKind
 from studies import links
 from studies.checks import NO_DIGIT
 from studies.flow import Outcome, Step
-from studies.models import PairTrial, PlateTrial, ScaleDirection, Study, Trial, TrialKind
-from studies.scale import Scale
+from studies.models import PairTrial, PlateTrial, Study, Trial, TrialKind
 
 ABLE_CERTAINTY = 0.8
 SPREAD = 0.35
@@ -89,9 +88,7 @@ class Mind:
     """The answers of one bot: behaviour, chance and the truth."""
 
     def __init__(self, study: Study, behaviour: Behaviour, rng: random.Random) -> None:
-        self.scale = Scale(
-            study.scale_minimum, study.scale_maximum, study.scale_direction == ScaleDirection.HIGHER_IS_MODIFIED
-        )
+        self.scale = study.rating_scale
         self.behaviour = behaviour
         self.rng = rng
 
@@ -111,10 +108,8 @@ class Mind:
         """A value on the study's scale, in its own direction."""
         trial = Trial.objects.select_related("image").get(token=token)
         fails_on_purpose = self.behaviour.outcome is Outcome.ATTENTION_FAILED
-        if trial.kind == TrialKind.IMAGE:
-            is_modified = trial.image is not None and trial.image.kind == ImageKind.MODIFIED
-            centre = ABLE_CERTAINTY * self.behaviour.ability * (1 if is_modified else -1) + self.behaviour.bias
-            return self._value(self.rng.gauss(centre, SPREAD))
+        if trial.image:
+            return self.rate_image(is_modified=trial.image.kind == ImageKind.MODIFIED)
         if self._is_careless():
             return self.rng.randint(self.scale.minimum, self.scale.maximum)
         if trial.kind == TrialKind.CORRUPTED:
@@ -123,6 +118,11 @@ class Mind:
         if fails_on_purpose:
             return max(self.scale.minimum, self.scale.maximum, key=lambda end: abs(end - instructed))
         return instructed
+
+    def rate_image(self, *, is_modified: bool) -> int:
+        """What a bot of this ability says about an image."""
+        centre = ABLE_CERTAINTY * self.behaviour.ability * (1 if is_modified else -1) + self.behaviour.bias
+        return self._value(self.rng.gauss(centre, SPREAD))
 
     def _is_careless(self) -> bool:
         return self.behaviour.outcome is None and self.rng.random() < self.behaviour.carelessness
