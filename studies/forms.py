@@ -74,7 +74,7 @@ class FeedbackForm(forms.Form):
     def __init__(self, data: Mapping[str, str] | None = None) -> None:
         if data is not None:
             # Browsers count a line break as one character and send two.
-            data = {**data, "comment": data.get("comment", "").replace("\r\n", "\n").replace("\0", "")}
+            data = {**dict(data.items()), "comment": data.get("comment", "").replace("\r\n", "\n").replace("\0", "")}
         super().__init__(data)
 
     def answers(self) -> dict[str, str]:

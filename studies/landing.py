@@ -87,9 +87,7 @@ def read_test(parameters: Parameters) -> Arrival:
 
     Raises LandingRefused.
     """
-    return Arrival(
-        participant_id=_own_id(parameters, "PROLIFIC_PID"), session_id=_own_id(parameters, "SESSION_ID")
-    )
+    return Arrival(participant_id=_own_id(parameters, "PROLIFIC_PID"), session_id=_own_id(parameters, "SESSION_ID"))
 
 
 def _own_id(parameters: Parameters, name: str) -> str:

@@ -67,7 +67,8 @@ def page_context(request: HttpRequest, participation: Participation) -> dict[str
         case Step.MAIN:
             context |= _main_context(participation)
         case Step.FEEDBACK:
-            context["form"] = FeedbackForm()
+            # What was posted comes here only when it has to be changed: nobody should type a comment twice.
+            context["form"] = FeedbackForm(request.POST if request.method == "POST" else None)
         case Step.END:
             context |= _end_context(participation)
     return context
@@ -94,12 +95,10 @@ def trial_data(participation: Participation) -> dict[str, Any]:
 
 
 def instruction(study: Study, value: int) -> str:
-    """What an instructed item says, with the label where the value is an end of the scale."""
-    shown = with_sign(study, value)
+    """What an instructed item says."""
     verb = "choose" if study.scale_widget == ScaleWidget.LIKERT else "move the slider to"
-    label = {study.scale_minimum: study.label_minimum, study.scale_maximum: study.label_maximum}.get(value)
-    meaning = f" (“{label}”)" if label else ""
-    return f"This is an attention check. Please {verb} {shown}{meaning} and continue."
+    end = {study.scale_minimum: ", the left end,", study.scale_maximum: ", the right end,"}.get(value, "")
+    return f"This is an attention check. Please {verb} {with_sign(study, value)}{end} and continue."
 
 
 def with_sign(study: Study, value: int) -> str:
