@@ -197,6 +197,7 @@ def request_materials(study: Study) -> Study:
 
 def launch(study: Study) -> Study:
     """Let participants in; from now on the settings are frozen. Raises StudyStateError with every failing line."""
+    study.refresh_from_db()  # what is judged are the stored settings
     failing = [] if study.status == StudyStatus.RUNNING else [line for line in readiness(study) if not line.ok]
     with transaction.atomic():
         locked = _locked(study)

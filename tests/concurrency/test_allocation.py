@@ -1,0 +1,73 @@
+"""Many arrive at once: places are shared out evenly, each exactly once."""
+
+import threading
+from collections import Counter
+from contextlib import nullcontext, suppress
+
+import pytest
+from django.db import transaction
+
+from studies.models import Participation, ParticipationKind, Study
+from studies.selectors import places_left
+from studies.services import allocation
+from studies.services.participations import StudyFull
+from tests import factories, walks
+from tests.concurrency.threads import at_once
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def arrive(study, number):
+    return lambda: walks.consent(walks.enter(study, session_id=f"s{number}"))
+
+
+def test_100_arrivals_fill_10_datasets_evenly():
+    study = factories.running_study(
+        dataset_count=10, clean_per_dataset=2, modified_per_dataset=2, participants_per_dataset=10
+    )
+    results = at_once([arrive(study, number) for number in range(100)])
+    assert [result for result in results if isinstance(result, Exception)] == []
+    assert set(Counter(result.dataset_id for result in results).values()) == {10}
+    assert Participation.objects.count() == 100
+    assert all(result.trials.count() == 6 for result in results)
+
+
+def test_more_arrivals_than_places_leave_nobody_out_and_no_place_twice():
+    study = factories.running_study(participants_per_dataset=10, buffer_percent=15)
+    assert study.place_count == 23
+    results = at_once([arrive(study, number) for number in range(40)])
+    placed = [result for result in results if isinstance(result, Participation)]
+    refused = [result for result in results if isinstance(result, StudyFull)]
+    assert (len(placed), len(refused)) == (23, 17)
+    assert sorted(Counter(result.dataset_id for result in placed).values()) == [11, 12]
+    assert places_left(study, ParticipationKind.REAL) == 0
+
+
+@pytest.mark.parametrize("is_locked", [False, True], ids=["without the lock", "with the lock"])
+def test_the_last_place_goes_to_two_people_without_the_lock_and_to_one_with_it(monkeypatch, is_locked):
+    study = factories.running_study()
+    for _ in range(study.place_count - 1):
+        walks.consent(walks.enter(study))
+    waiting = [walks.enter(study) for _ in range(2)]
+    meeting = threading.Barrier(2)
+
+    def meet_before_choosing(dataset_ids):
+        """Both count before either of them takes the place, if nothing holds one of them back."""
+        with suppress(threading.BrokenBarrierError):
+            meeting.wait(timeout=2)
+        return dataset_ids[0]
+
+    monkeypatch.setattr(allocation, "pick_one", meet_before_choosing)
+    if not is_locked:
+        monkeypatch.setattr(allocation, "lock_study", lambda study_id: Study.objects.get(pk=study_id))
+
+    def allocate(participation):
+        # On SQLite it is the transaction that keeps others out, on PostgreSQL the lock within it.
+        with transaction.atomic() if is_locked else nullcontext():
+            allocation.allocate_dataset(participation)
+            participation.save()
+
+    results = at_once([lambda each=each: allocate(each) for each in waiting])
+    assert [type(result) for result in results if result is not None] == ([StudyFull] if is_locked else [])
+    holders = Participation.objects.filter(dataset__isnull=False).count()
+    assert holders == study.place_count + (0 if is_locked else 1)

