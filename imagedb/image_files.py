@@ -60,7 +60,11 @@ class FolderFiles:
         for folder, _, files in os.walk(root):
             for file in files:
                 path = Path(folder) / file
-                name = normalise_path(path.relative_to(root).as_posix())
+                try:
+                    name = normalise_path(path.relative_to(root).as_posix())
+                except ValueError:
+                    self.refused.append(f"{file!r} has a name that no manifest can give")
+                    continue
                 if is_junk(name):
                     self.junk_count += 1
                 else:

@@ -84,8 +84,9 @@ class Manifest:
 def normalise_path(name: str) -> str:
     """Write a relative path with forward slashes, composed letters (macOS decomposes them) and no ``./``.
 
-    Raises ValueError for a path that leaves its folder.
+    Raises ValueError for a path that leaves its folder, or is no text (as file systems allow).
     """
+    name.encode()  # fails on bytes that a file system gave and that are no UTF-8
     name = unicodedata.normalize("NFC", name.strip()).replace("\\", "/")
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or re.match(r"[A-Za-z]:", name) or "\0" in name:

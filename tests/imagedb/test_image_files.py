@@ -1,6 +1,7 @@
 """Folders and archives that images come in."""
 
 import io
+import os
 import stat
 import zipfile
 
@@ -122,6 +123,14 @@ class TestFolder:
         (tmp_path / "a.png").write_bytes(b"four")
         with pytest.raises(FileProblem, match="the limit"):
             FolderFiles(tmp_path).read("a.png")
+
+    def test_names_that_only_a_file_system_allows_are_told(self, tmp_path):
+        for name in (b"a.png", b"\xff.png", b"..\\b.png", b"c:d.png"):
+            (tmp_path / os.fsdecode(name)).write_bytes(b"A")
+        files = FolderFiles(tmp_path)
+        assert files.names == ["a.png"]
+        assert len(files.refused) == 3
+        "; ".join(files.refused).encode()  # can be shown and stored
 
     def test_a_file_that_vanished(self, tmp_path):
         (tmp_path / "a.png").write_bytes(b"A")
