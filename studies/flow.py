@@ -103,6 +103,8 @@ class FeedbackGiven:
 class NotSeenForLong:
     """The participant left and did not come back in time."""
 
+    attention_failures: int
+
 
 Happening = (
     Consented
@@ -138,6 +140,11 @@ def next_step(step: Step, happening: Happening, rules: Rules) -> Position:
     match step, happening:
         case Step.END, _:
             pass  # nothing leads on from the end
+        case Step.FEEDBACK, FeedbackGiven(failures) | NotSeenForLong(failures):
+            # Feedback is optional: who leaves here has given every answer that counts.
+            if failures > rules.attention_failures_allowed:
+                return ended(Outcome.ATTENTION_FAILED)
+            return ended(Outcome.COMPLETED)
         case _, NotSeenForLong():
             return ended(Outcome.TIMED_OUT)
         case Step.CONSENT, Declined():
@@ -160,8 +167,4 @@ def next_step(step: Step, happening: Happening, rules: Rules) -> Position:
             if rules.end_at_once and failures > rules.attention_failures_allowed:
                 return ended(Outcome.ATTENTION_FAILED)
             return Position(Step.FEEDBACK if is_last else Step.MAIN)
-        case Step.FEEDBACK, FeedbackGiven(attention_failures=failures):
-            if failures > rules.attention_failures_allowed:
-                return ended(Outcome.ATTENTION_FAILED)
-            return ended(Outcome.COMPLETED)
     raise IllegalTransition(f"{type(happening).__name__} cannot happen at the step {step}")

@@ -40,7 +40,7 @@ def delete_stale_previews() -> None:
 
 @task
 def close_timed_out_participations() -> None:
-    """End participations that have not been seen for a day: ratings are kept, and the place is free."""
+    """End participations that have not been seen for a day."""
     not_seen_since = timezone.now() - TIME_OUT
     unfinished = Participation.objects.exclude(step=Step.END).exclude(kind=ParticipationKind.PREVIEW)
     for participation_id in unfinished.filter(last_seen_at__lt=not_seen_since).values_list("id", flat=True):

@@ -10,9 +10,9 @@ from studies.models import Participation, Study
 
 
 def holds_dataset_place(now: datetime) -> Q:
-    """Valid participations, and running ones that were given a dataset and have been seen lately."""
+    """Valid participations, running ones that have been seen lately, and those that lack nothing but feedback."""
     running = ~Q(step=Step.END) & Q(dataset__isnull=False, lease_expires_at__gt=now)
-    return Q(is_valid=True) | running
+    return Q(is_valid=True) | running | Q(step=Step.FEEDBACK)
 
 
 def takes_place(now: datetime) -> Q:

@@ -58,6 +58,17 @@ NOT_COPIED = {
     "launched_at",
     "closed_at",
 }
+# What the materials are drawn and made by: another value makes those there are useless.
+MATERIAL_SETTINGS = {
+    "attack",
+    "target_model",
+    "dataset_count",
+    "clean_per_dataset",
+    "modified_per_dataset",
+    "comprehension_pair_count",
+    "corrupted_check_count",
+    "seed",
+}
 # What may change at any time, as no answer depends on it.
 NEVER_FROZEN = {"title", "contact_email", "prolific_study_id"}
 
@@ -149,6 +160,8 @@ def _add_codes(study: Study) -> None:
 def change_settings(study: Study, **changes: Any) -> Study:
     """Change settings (fields of Study) of a study; frozen once launched, but for title, contact and Prolific id.
 
+    A change that the materials depend on deletes them, with the test data that used them, and makes the study a draft
+    again; a build that is under way will throw its work away.
     Raises StudyStateError, or Django's ValidationError for settings that do not fit together.
     """
     with transaction.atomic():
@@ -157,8 +170,11 @@ def change_settings(study: Study, **changes: Any) -> Study:
             raise StudyStateError(
                 f"{locked} has been launched, so its settings are frozen ({', '.join(frozen)}). Copy it to change them."
             )
+        outdated = {name for name, value in changes.items() if getattr(locked, name) != value} & MATERIAL_SETTINGS
         for name, value in changes.items():
             setattr(locked, name, value)
+        if outdated:
+            _discard_materials(locked)
         locked.full_clean()
         locked.save()
     return _refreshed(study)
@@ -182,14 +198,20 @@ def request_materials(study: Study) -> Study:
         locked = _locked(study)
         if locked.status not in BEFORE_LAUNCH:
             raise StudyStateError(f"{locked} has been launched: its materials cannot be built again. Copy it instead.")
-        delete_materials(locked)
-        locked.status = StudyStatus.DRAFT
+        _discard_materials(locked)
         locked.materials_requested_at = timezone.now()
-        locked.materials_built_at = None
-        locked.materials_error = ""
         locked.save(update_fields=["status", "materials_requested_at", "materials_built_at", "materials_error"])
         enqueue(tasks.build_materials, locked.pk)
     return _refreshed(study)
+
+
+def _discard_materials(study: Study) -> None:
+    """Delete the materials and set, without saving, that there are none and none were asked for."""
+    delete_materials(study)
+    study.status = StudyStatus.DRAFT
+    study.materials_requested_at = None
+    study.materials_built_at = None
+    study.materials_error = ""
 
 
 # --- States ---------------------------------------------------------------------------------------------------

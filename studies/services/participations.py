@@ -427,12 +427,15 @@ def give_feedback(participation_id: int, answers: Mapping[str, str]) -> Particip
 
 
 def close_timed_out(participation_id: int, not_seen_since: datetime) -> None:
-    """End a participation that has not been seen since then: its ratings are kept, its place is free."""
+    """End a participation that has not been seen since then.
+
+    Its ratings are kept. Before the feedback page it timed out and its place is free; from there on it is complete.
+    """
     with transaction.atomic():
         participation = locked_participation(participation_id)
         if participation.step == Step.END or participation.last_seen_at >= not_seen_since:
             return
-        _move(participation, flow.NotSeenForLong())
+        _move(participation, flow.NotSeenForLong(attention_failures=participation.attention_failures))
         participation.save()
 
 

@@ -12,7 +12,7 @@ from studies.flow import Outcome
 from studies.models import DatasetImage, Study, StudyStatus, TextKind
 from studies.presets import PRESETS, TEXT_PLACEHOLDERS
 from studies.selectors import readiness
-from studies.services import life
+from studies.services import life, materials
 from studies.services.life import StudyStateError
 from tests import factories
 
@@ -129,6 +129,29 @@ def test_settings_change_before_launch_and_are_checked():
         life.change_settings(study, plates_required=9)
     study.refresh_from_db()
     assert study.plates_required == 3
+
+
+def test_materials_do_not_outlive_the_settings_they_were_made_by(monkeypatch):
+    study = factories.ready_study()
+    life.change_settings(study, hourly_rate=Decimal("9.00"), seed=study.seed)
+    assert study.status == StudyStatus.READY
+    life.change_settings(study, seed=2)
+    assert (study.status, study.materials_built_at) == (StudyStatus.DRAFT, None)
+    assert not DatasetImage.objects.exists()
+    store = materials._store
+
+    def change_first(study, draw, stimuli):
+        with monkeypatch.context() as later:
+            later.setattr(materials, "_store", store)
+            life.change_settings(Study.objects.get(pk=study.pk), seed=3)
+        return store(study, draw, stimuli)
+
+    monkeypatch.setattr(materials, "_store", change_first)
+    life.request_materials(study)
+    life.build_materials(study.pk)
+    study.refresh_from_db()
+    assert (study.status, study.seed) == (StudyStatus.DRAFT, 3)
+    assert not DatasetImage.objects.exists()
 
 
 # --- States ---------------------------------------------------------------------------------------------------

@@ -638,6 +638,16 @@ def test_answers_are_kept_when_a_participation_times_out(study):
     assert Rating.objects.count() == 3
 
 
+@pytest.mark.parametrize(("failed_checks", "outcome"), [(0, Outcome.COMPLETED), (1, Outcome.ATTENTION_FAILED)])
+def test_who_leaves_at_the_optional_feedback_keeps_the_place_and_has_completed(study, failed_checks, outcome):
+    participation = walks.rate_all(walks.to_main(study), failed_checks=failed_checks)
+    expire_lease(participation)
+    assert selectors.places_left(study, REAL) == study.place_count - 1
+    participations.close_timed_out(participation.pk, timezone.now() + timedelta(seconds=1))
+    participation.refresh_from_db()
+    assert (participation.outcome, participation.is_valid) == (outcome, outcome == Outcome.COMPLETED)
+
+
 def test_who_was_seen_meanwhile_does_not_time_out(study):
     participation = walks.to_main(study)
     participations.close_timed_out(participation.pk, timezone.now() - timedelta(hours=24))
