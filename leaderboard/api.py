@@ -29,9 +29,9 @@ class EntrySerializer(serializers.ModelSerializer[Entry]):
     """
 
     board = BoardSerializer(read_only=True)
-    attack = serializers.SlugRelatedField(slug_field="slug", read_only=True)
+    attack = serializers.CharField(source="attack.slug", read_only=True)
     attack_name = serializers.CharField(source="attack.name", read_only=True)
-    target_model = serializers.SlugRelatedField(slug_field="slug", read_only=True)
+    target_model = serializers.CharField(source="target_model.slug", read_only=True)
     target_model_name = serializers.CharField(source="target_model.name", read_only=True)
     rank = serializers.SerializerMethodField(
         help_text="1 is the most imperceptible: smallest absolute difference. Ties share a rank, null is unscored, and "

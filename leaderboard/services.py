@@ -21,14 +21,22 @@ def recompute_entry(attack_id: int, target_model_id: int) -> None:
     deleted. A pair that is not in the catalogue has nothing to compute.
     """
     with transaction.atomic():
-        # Whoever comes second waits here, and so reads ratings at least as new as the first did.
-        attack = Attack.objects.select_for_update(no_key=True).filter(pk=attack_id).first()
+        attack = lock_attack(attack_id)
         target_model = TargetModel.objects.filter(pk=target_model_id).first()
         if attack is None or target_model is None:
             logger.info("No attack %s or no target model %s: nothing to recompute", attack_id, target_model_id)
             return
         current = [_store(ratings, attack, target_model).pk for ratings in valid_ratings(attack_id, target_model_id)]
         Entry.objects.filter(attack=attack, target_model=target_model).exclude(pk__in=current).delete()
+
+
+def lock_attack(attack_id: int) -> Attack | None:
+    """Let one recomputation of an attack's pairs in at a time.
+
+    Whoever comes second waits here, before reading, and so does not overwrite newer numbers with older ones. The lock
+    does not keep others from adding rows that refer to the attack.
+    """
+    return Attack.objects.select_for_update(no_key=True).filter(pk=attack_id).first()
 
 
 def _store(ratings: ScaleRatings, attack: Attack, target_model: TargetModel) -> Entry:

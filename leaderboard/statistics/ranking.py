@@ -10,7 +10,7 @@ def rank(differences: Sequence[float | None]) -> list[int | None]:
     Returns the ranks in the order of the input.
     """
     sizes = sorted(abs(difference) for difference in differences if difference is not None)
-    first_place = {}
+    first_place: dict[float, int] = {}
     for place, size in enumerate(sizes, start=1):
         first_place.setdefault(size, place)
     return [None if difference is None else first_place[abs(difference)] for difference in differences]

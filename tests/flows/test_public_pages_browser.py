@@ -1,14 +1,11 @@
 """The public pages in real Chromium: nothing fails to load, nothing is blocked, nothing is hard to reach or to read."""
 
 import itertools
-from contextlib import contextmanager
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import sync_playwright
 
 from tests import factories
-from tests.browser import chromium_options
 from tests.leaderboard import rows
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
@@ -22,14 +19,6 @@ PAGES = {
 WIDTHS = {1440: 900, 390: 844}
 
 
-@pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(**chromium_options())
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
 def results():
     """Every kind of row: scored, negative, unscored, demonstration."""
@@ -40,36 +29,15 @@ def results():
     rows.entry(attack=factories.attack(name="Stand-in", is_demo=True), target_model=model, is_demo=True)
 
 
-@contextmanager
-def visit(browser, address, **options):
-    """Open a page and wait until all is loaded; at the end, no console message and no failed request but its own."""
-    context = browser.new_context(**options)
-    page = context.new_page()
-    problems = []
-    page.on("pageerror", lambda error: problems.append(f"error: {error}"))
-    page.on("requestfailed", lambda request: problems.append(f"failed: {request.url}"))
-    page.on(
-        "response",
-        lambda response: response.status >= 400 and response.url != address and problems.append(response.url),
-    )
-    page.on(
-        "console",
-        lambda message: (
-            message.type in {"error", "warning"}
-            and message.location.get("url") != address
-            and problems.append(f"console: {message.text}")
-        ),
-    )
-    page.goto(address)
+def go(page, live_server, name):
+    page.goto(live_server.url + PAGES[name])
     page.wait_for_load_state("networkidle")
-    yield page
-    assert problems == []
-    context.close()
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_page_loads_fits_and_is_accessible(browser, live_server, results, name):
-    with visit(browser, live_server.url + PAGES[name]) as page:
+def test_page_loads_fits_and_is_accessible(open_page, live_server, results, name):
+    with open_page(faults_expected=name == "not-found") as page:
+        go(page, live_server, name)
         assert "Scooter" in page.title()
         for width, scheme in itertools.product(WIDTHS, ["light", "dark"]):
             page.set_viewport_size({"width": width, "height": WIDTHS[width]})
@@ -81,8 +49,9 @@ def test_page_loads_fits_and_is_accessible(browser, live_server, results, name):
             assert found.violations_count == 0, (width, scheme, found.generate_report())
 
 
-def test_api_documentation_works_under_the_policy(browser, live_server):
-    with visit(browser, live_server.url + PAGES["api-docs"]) as page:
+def test_api_documentation_works_under_the_policy(open_page, live_server):
+    with open_page() as page:
+        go(page, live_server, "api-docs")
         operation = page.locator(".opblock", has_text="/api/v1/leaderboard/").first
         operation.locator("button.opblock-summary-control").click()
         operation.get_by_role("button", name="Try it out").click()
@@ -91,25 +60,28 @@ def test_api_documentation_works_under_the_policy(browser, live_server):
         assert answer.value.status == 200
 
 
-def test_leaderboard_needs_no_script(browser, live_server, results):
-    with visit(browser, live_server.url + PAGES["leaderboard"], java_script_enabled=False) as page:
+def test_leaderboard_needs_no_script(open_page, live_server, results):
+    with open_page(java_script_enabled=False) as page:
+        go(page, live_server, "leaderboard")
         table = page.get_by_role("table").first
         assert table.get_by_role("rowheader").all_inner_texts()[0].startswith("DiffAttack")
         assert table.get_by_role("row").count() == 4
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_leaderboard_stays_a_table_for_screen_readers(browser, live_server, results, width):
+def test_leaderboard_stays_a_table_for_screen_readers(open_page, live_server, results, width):
     viewport = {"width": width, "height": WIDTHS[width]}
-    with visit(browser, live_server.url + PAGES["leaderboard"], viewport=viewport) as page:
+    with open_page(viewport=viewport) as page:
+        go(page, live_server, "leaderboard")
         table = page.get_by_role("table").first
         assert table.get_by_role("columnheader").count() == 10
         assert table.get_by_role("cell").count() == 3 * 9
         assert table.get_by_role("img", name="Mean of clean images").count() == 3
 
 
-def test_keyboard_reaches_content_and_explanations(browser, live_server, results):
-    with visit(browser, live_server.url + PAGES["leaderboard"]) as page:
+def test_keyboard_reaches_content_and_explanations(open_page, live_server, results):
+    with open_page() as page:
+        go(page, live_server, "leaderboard")
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.textContent") == "Skip to content"
         page.keyboard.press("Enter")
@@ -122,8 +94,9 @@ def test_keyboard_reaches_content_and_explanations(browser, live_server, results
         assert page.locator("#column-difference").is_visible()
 
 
-def test_home_shows_the_answer_on_demand(browser, live_server):
-    with visit(browser, live_server.url, java_script_enabled=False) as page:
+def test_home_shows_the_answer_on_demand(open_page, live_server):
+    with open_page(java_script_enabled=False) as page:
+        go(page, live_server, "home")
         answer = page.get_by_text("The right one")
         assert not answer.is_visible()
         page.get_by_text("Show the answer").click()
