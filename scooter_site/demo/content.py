@@ -96,6 +96,8 @@ def load(report: Report) -> None:
     """Load whatever of the demonstration is missing. Raises DemoImpossible or PhotographsMissing."""
     if is_loaded():
         return
+    if taken := Study.objects.filter(slug__in=[study.slug for study in STUDIES], is_demo=False).first():
+        raise DemoImpossible(f"Your study “{taken}” has the address {taken.slug}, which the demonstration needs.")
     report("Cutting photographs and modifying them")
     target_model, attacks = _target_model(), _attacks()
     for photograph in PHOTOGRAPHS:
@@ -180,8 +182,6 @@ def _bring_to_its_end(demo_study: DemoStudy, attack: Attack, target_model: Targe
             contact_email="demo@example.org",
             **demo_study.numbers,
         )
-    if not study.is_demo:
-        raise DemoImpossible(f"A study of yours has the address {study.slug}, which the demonstration needs.")
     if study.status == StudyStatus.DRAFT:
         build_materials(study.pk)
         study.refresh_from_db()

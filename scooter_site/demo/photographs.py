@@ -37,8 +37,8 @@ class Photograph:
 CC0 = "CC0 1.0"
 PUBLIC_DOMAIN = "Public domain"
 PHOTOGRAPHS = [
-    Photograph("astronaut.png", "Eileen Collins, NASA", PUBLIC_DOMAIN, "n04266014", (512, 256, 170, 128), 34),
-    Photograph("chelsea.png", "Stéfan van der Walt", CC0, "n02123045", (300, 150, 112, 90), 24),
+    Photograph("astronaut.png", "Eileen Collins, NASA", PUBLIC_DOMAIN, "n04266014", (512, 256, 170, 113), 36),
+    Photograph("chelsea.png", "Stéfan van der Walt", CC0, "n02123045", (300, 150, 100), 26),
     Photograph("coffee.png", "Rachel Michetti", CC0, "n07920052", (400, 200, 133), 28),
     Photograph("rocket.jpg", "SpaceX", PUBLIC_DOMAIN, "n04008634", (427, 213, 142), 14),
     Photograph(
@@ -66,11 +66,11 @@ def read(photograph: Photograph) -> Image.Image:
 
 
 def crops(photograph: Photograph) -> Iterator[Image.Image]:
-    """Square crops of CROP_SIDE pixels at several scales. Any two share at most a quarter of the larger one's area."""
+    """Square crops of CROP_SIDE pixels at several scales. Any two share at most half of the larger one."""
     whole = read(photograph)
     given = 0
     for side in photograph.sides:
-        for left, top in _grid(whole.size, side):
+        for left, top in grid(whole.size, side):
             crop = whole.crop((left, top, left + side, top + side))
             crop = crop.resize((CROP_SIDE, CROP_SIDE), Image.Resampling.LANCZOS)
             if given < photograph.most_crops and _shows_something(crop):
@@ -78,8 +78,11 @@ def crops(photograph: Photograph) -> Iterator[Image.Image]:
                 yield crop
 
 
-def _grid(size: tuple[int, int], side: int) -> list[tuple[int, int]]:
-    """Left upper corners of squares side by side, and of a second grid between them (a quarter of each shared)."""
+def grid(size: tuple[int, int], side: int) -> list[tuple[int, int]]:
+    """Left upper corners of squares side by side, and of a second grid between them (a quarter of each shared).
+
+    ``size`` is (width, height), ``side`` that of the squares, all in pixels.
+    """
     columns, rows = size[0] // side, size[1] // side
     left, top = (size[0] - columns * side) // 2, (size[1] - rows * side) // 2
     first = [(left + side * column, top + side * row) for row in range(rows) for column in range(columns)]

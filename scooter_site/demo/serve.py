@@ -151,15 +151,29 @@ def write_private(file: Path, text: str) -> None:
 
 
 class DemoManager(Manager):
-    """honcho's manager, which also announces in a thread; started after the forks, which threads disturb."""
+    """honcho's manager, which also announces, and which can be stopped before everything has started."""
 
     def __init__(self, announce: Callable[[], None]) -> None:
         super().__init__()
         self.announce = announce
+        self.stop_when_started = False
 
     def _start(self) -> None:
         super()._start()
-        threading.Thread(target=self.announce, daemon=True).start()
+        threading.Thread(target=self.announce, daemon=True).start()  # after the forks, which threads would disturb
+
+    def terminate(self) -> None:
+        # honcho cannot stop a process whose id it does not know yet, and would leave all of them behind.
+        if super()._all_started():
+            super().terminate()
+        else:
+            self.stop_when_started = True
+
+    def _all_started(self) -> bool:
+        all_started = super()._all_started()
+        if all_started and self.stop_when_started:
+            super().terminate()
+        return all_started
 
 
 def announce(port: int, started: float, admin_password: str | None) -> None:

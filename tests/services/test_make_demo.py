@@ -1,0 +1,189 @@
+"""The demonstration as `make demo` serves it: from an empty folder, again with its data, and stopped in many ways."""
+
+import os
+import re
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.services.site import PROJECT, free_port, wait_until
+
+pytestmark = [
+    pytest.mark.services,
+    pytest.mark.skipif(sys.platform != "linux", reason="looks for left-over processes in /proc"),
+]
+FIRST_START_SECONDS = 300  # 60 on an idle computer with two cores; the tests beside this one take their share
+SECOND_START_SECONDS = 45  # 10 on an idle one
+
+
+class Demo:
+    """A demonstration that is being served out of a folder of its own."""
+
+    def __init__(self, var: Path, port: int, output: Path) -> None:
+        self.var, self.port, self.output = var, port, output
+        settings = {
+            "DEBUG",
+            "SECRET_KEY",
+            "ALLOWED_HOSTS",
+            "STATIC_ROOT",
+            "TEST_SQLITE_FILE",
+            "CELERY_TASK_ALWAYS_EAGER",
+        }
+        environment = {name: value for name, value in os.environ.items() if name not in settings}
+        with output.open("w") as file:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "scooter_site.demo.serve", "--port", str(port)],
+                cwd=PROJECT,
+                env={**environment, "SCOOTER_VAR": str(var)},
+                stdout=file,
+                stderr=file,
+                start_new_session=True,
+            )
+
+    def wait_until_serving(self, seconds: float) -> str:
+        """Wait for the announcement, which is returned."""
+
+        def is_announced() -> bool:
+            assert self.process.poll() is None, self.output.read_text()
+            return "API docs" in self.output.read_text()
+
+        wait_until(is_announced, "the demonstration says that it is running", seconds)
+        return self.output.read_text()
+
+    def processes(self) -> dict[int, str]:
+        """Command lines of all processes of this demonstration, known by a variable in their environment."""
+        mark = f"SCOOTER_VAR={self.var}\0".encode()
+        found = {}
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                if mark in (folder / "environ").read_bytes():
+                    found[int(folder.name)] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            except OSError:  # ended meanwhile, or somebody else's
+                continue
+        return found
+
+    def wait_until_gone(self) -> int:
+        """Wait until nothing is left; gives the exit status."""
+        status = self.process.wait(timeout=60)
+        wait_until(lambda: not self.processes(), f"no process is left, but: {self.processes()}", 5)
+        return status
+
+
+@contextmanager
+def serving(var: Path, port: int, output: Path) -> Iterator[Demo]:
+    demo = Demo(var, port, output)
+    try:
+        yield demo
+    finally:
+        if demo.process.poll() is None:
+            demo.process.terminate()
+            demo.process.wait(timeout=60)
+
+
+@pytest.fixture(scope="module")
+def var(tmp_path_factory):
+    return tmp_path_factory.mktemp("with a space") / "var"
+
+
+@pytest.fixture(scope="module")
+def first_start(var, tmp_path_factory):
+    """What the first start said; it has been used and stopped with Ctrl-C."""
+    port = free_port()
+    with serving(var, port, tmp_path_factory.mktemp("first") / "output") as demo:
+        said = demo.wait_until_serving(FIRST_START_SECONDS)
+        look_at_everything(port, said)
+        commands = " ".join(demo.processes().values())
+        assert all(
+            name in commands for name in ("gunicorn", "celery --app scooter_site worker", "beat", "valkey-server")
+        )
+        os.killpg(demo.process.pid, signal.SIGINT)  # as a terminal does
+        assert demo.wait_until_gone() == 130
+        assert "Traceback" not in demo.output.read_text()
+    return said
+
+
+def look_at_everything(port: int, said: str) -> None:
+    address = f"http://localhost:{port}"
+    for page in ("/s/demo/", "/leaderboard/", "/admin/", "/api/v1/docs/"):
+        assert address + page in said
+    with httpx.Client(base_url=address, follow_redirects=True) as client:
+        assert 'data-step="consent"' in client.get("/s/demo/?id=a-person").text
+        board = client.get("/leaderboard/").text
+        assert "Demo: strong recolouring" in board
+        assert "Demo: subtle recolouring" in board
+        assert client.get("/api/v1/docs/").status_code == 200
+        assert len(client.get("/api/v1/images/?page_size=500").json()["results"]) >= 3 * 130
+        password = re.search(r"user admin, password (\S+)", said)[1]
+        client.get("/admin/login/")
+        form = {
+            "username": "admin",
+            "password": password,
+            "csrfmiddlewaretoken": client.cookies["csrftoken"],
+            "next": "/admin/",
+        }
+        assert client.post("/admin/login/", data=form).url.path == "/admin/"
+
+
+def test_first_start_serves_everything_and_logs_no_query_strings(first_start, var):
+    assert re.search(r"Scooter is running after \d+ s", first_start)
+    assert (var / "demo.env").stat().st_mode & 0o777 == 0o600
+    assert (var / "valkey.conf").stat().st_mode & 0o777 == 0o600
+
+
+def test_second_start_is_quick_keeps_all_data_and_ends_when_one_process_dies(first_start, var, tmp_path):
+    def participations() -> int:
+        with sqlite3.connect(var / "scooter.sqlite3") as database:
+            return database.execute("SELECT count(*) FROM studies_participation").fetchone()[0]
+
+    before, secret = participations(), (var / "demo.env").read_text()
+    assert before > 10
+    started = time.monotonic()
+    with serving(var, free_port(), tmp_path / "output") as demo:
+        said = demo.wait_until_serving(SECOND_START_SECONDS)
+        assert time.monotonic() - started < SECOND_START_SECONDS
+        assert "password " not in said.split("Admin  ")[1].splitlines()[0]
+        httpx.get(f"http://localhost:{demo.port}/s/demo/?test=somebody-secret", follow_redirects=True)
+        wait_until(lambda: "GET /s/demo/" in demo.output.read_text(), "the request is in the log", 10)
+        assert "somebody-secret" not in demo.output.read_text()
+        worker = min(pid for pid, command in demo.processes().items() if "scooter_site worker" in command)
+        os.kill(worker, signal.SIGKILL)
+        assert demo.wait_until_gone() != 0
+    assert participations() == before
+    assert (var / "demo.env").read_text() == secret
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_other_signals_stop_it_as_well(first_start, var, tmp_path, number):
+    with serving(var, free_port(), tmp_path / "output") as demo:
+        # As early as possible: when the first of its processes has started.
+        wait_until(lambda: "valkey started" in demo.output.read_text(), "its processes run", SECOND_START_SECONDS)
+        demo.process.send_signal(number)
+        demo.wait_until_gone()
+
+
+def test_a_taken_port_is_an_error_before_anything_else(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        result = subprocess.run(
+            ["make", "demo"],
+            cwd=PROJECT,
+            env={**os.environ, "PORT": str(port), "SCOOTER_VAR": str(tmp_path / "var")},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert result.returncode != 0
+    assert f"Port {port} is taken" in result.stderr
+    assert "PORT=8001 make demo" in result.stderr
+    assert not (tmp_path / "var").exists()
