@@ -4,6 +4,7 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
+from django.db import models
 from django.db.models import Case, Count, Exists, OuterRef, Q, QuerySet, Subquery, When
 from django.db.models.functions import Coalesce
 from django.forms import ModelForm
@@ -22,10 +23,21 @@ from unfold.contrib.filters.admin import (
 )
 from unfold.decorators import display
 
-from imagedb.models import Attack, Image, ImageClass, ImageKind, ImportBatch, ImportRow, Prediction, TargetModel
+from imagedb.models import (
+    Attack,
+    Image,
+    ImageClass,
+    ImageKind,
+    ImportBatch,
+    ImportRow,
+    Prediction,
+    TargetModel,
+    Visibility,
+)
 from imagedb.models.imports import ImportStatus
+from imagedb.services.images import delete_images, set_visibility
 from imagedb.services.uploads import request_import
-from scooter_site.common.admin_tools import ReadOnlyAdmin, StayOnPage, add_url, change_url, list_url
+from scooter_site.common.admin_tools import ReadOnlyAdmin, StayOnPage, add_url, change_url, list_url, signed_in
 
 FAILED_ROWS_SHOWN = 100
 GOOD_ROWS_SHOWN = 20
@@ -41,7 +53,7 @@ STATUS_LABELS = {
 
 
 def with_verification(images: QuerySet[Image]) -> QuerySet[Image]:
-    """Annotate ``has_prediction`` and ``is_as_intended``.
+    """Annotate ``is_verified`` (as the API has it) and ``is_as_intended``.
 
     A modified image is as intended when its own target model names another class than its source's; a clean one
     when every model that was asked names its class.
@@ -50,7 +62,7 @@ def with_verification(images: QuerySet[Image]) -> QuerySet[Image]:
     victim_answers = answers.filter(target_model=OuterRef("target_model"))
     own_class = Q(predicted_class=OuterRef("image_class"))
     return images.annotate(
-        has_prediction=Case(When(kind=ImageKind.MODIFIED, then=Exists(victim_answers)), default=Exists(answers)),
+        is_verified=Case(When(kind=ImageKind.MODIFIED, then=Exists(victim_answers)), default=Exists(answers)),
         is_as_intended=Case(
             When(kind=ImageKind.MODIFIED, then=Exists(victim_answers.exclude(own_class))),
             default=Exists(answers) & ~Exists(answers.exclude(own_class)),
@@ -85,6 +97,7 @@ class NamedThingAdmin(ModelAdmin):
 @admin.register(Attack)
 class AttackAdmin(NamedThingAdmin):
     image_field = "attack"
+    formfield_overrides = {models.URLField: {"assume_scheme": "https"}}
     list_display = ("name", "family", "year", "images", "is_demo")
     list_filter = (("family", ChoicesDropdownFilter), ("is_demo", BooleanRadioFilter))
     list_filter_submit = True
@@ -130,14 +143,14 @@ class VerifiedFilter(DropdownFilter):
             ("no", "Not verified: no prediction stored"),
         ]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Image]) -> QuerySet[Image]:
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         match self.value():
             case "yes":
-                return queryset.filter(has_prediction=True, is_as_intended=True)
+                return queryset.filter(is_verified=True, is_as_intended=True)
             case "wrong":
-                return queryset.filter(has_prediction=True, is_as_intended=False)
+                return queryset.filter(is_verified=True, is_as_intended=False)
             case "no":
-                return queryset.filter(has_prediction=False)
+                return queryset.filter(is_verified=False)
             case _:
                 return queryset
 
@@ -221,8 +234,33 @@ class ImageAdmin(StayOnPage, ModelAdmin):
         "created_at",
     )
 
+    actions = ("make_public", "make_registered", "make_private")
+
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
+
+    def delete_model(self, request: HttpRequest, obj: Image) -> None:
+        delete_images(Image.objects.filter(pk=obj.pk))
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Image]) -> None:
+        delete_images(Image.objects.filter(pk__in=queryset.values("pk")))
+
+    @admin.action(description="Make public: anyone may see them", permissions=["change"])
+    def make_public(self, request: HttpRequest, queryset: QuerySet[Image]) -> None:
+        self._make(request, queryset, Visibility.PUBLIC)
+
+    @admin.action(description="Make registered: only accounts may see them", permissions=["change"])
+    def make_registered(self, request: HttpRequest, queryset: QuerySet[Image]) -> None:
+        self._make(request, queryset, Visibility.REGISTERED)
+
+    @admin.action(description="Make private: only uploader and staff may see them", permissions=["change"])
+    def make_private(self, request: HttpRequest, queryset: QuerySet[Image]) -> None:
+        self._make(request, queryset, Visibility.PRIVATE)
+
+    def _make(self, request: HttpRequest, queryset: QuerySet[Image], visibility: Visibility) -> None:
+        count = set_visibility(Image.objects.filter(pk__in=queryset.values("pk")), visibility)
+        changed = "1 image is" if count == 1 else f"{count} images are"
+        self.message_user(request, f"{changed} now {visibility.value}.", messages.SUCCESS)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Image]:
         return with_verification(super().get_queryset(request))
@@ -231,7 +269,7 @@ class ImageAdmin(StayOnPage, ModelAdmin):
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         image = Image.objects.filter(pk=object_id).select_related("source").first() if object_id.isdigit() else None
-        versions = [] if image is None else image.modified_versions.select_related("attack").order_by("id")
+        versions = Image.objects.filter(source=image, source__isnull=False).select_related("attack").order_by("id")
         context = {"image": image, "versions": versions[:VERSIONS_SHOWN]}
         return super().change_view(request, object_id, form_url, {**context, **(extra_context or {})})
 
@@ -248,7 +286,7 @@ class ImageAdmin(StayOnPage, ModelAdmin):
 
     @display(description="verified", label={"Yes": "success", "No": "", "Wrong": "danger"})
     def verdict(self, image: Any) -> str:
-        if not image.has_prediction:
+        if not image.is_verified:
             return "No"
         return "Yes" if image.is_as_intended else "Wrong"
 
@@ -268,10 +306,10 @@ class ImportBatchAdmin(StayOnPage, ModelAdmin):
     list_display = (
         "__str__",
         "status_label",
-        "row_count",
-        "imported_count",
-        "already_there_count",
-        "failed_count",
+        "rows_in_all",
+        "new",
+        "already_there",
+        "failed",
         "created_at",
         "created_by",
     )
@@ -302,7 +340,7 @@ class ImportBatchAdmin(StayOnPage, ModelAdmin):
         return False
 
     def save_model(self, request: HttpRequest, obj: ImportBatch, form: ModelForm, change: bool) -> None:
-        obj.created_by = request.user
+        obj.created_by = signed_in(request)
         obj.source_name = form.cleaned_data["archive"].name[:255]
         super().save_model(request, obj, form, change)
         request_import(obj)
@@ -361,6 +399,22 @@ class ImportBatchAdmin(StayOnPage, ModelAdmin):
             "upload_url": add_url(ImportBatch),
         }
 
+    @display(description="rows", ordering="row_count")
+    def rows_in_all(self, batch: ImportBatch) -> int:
+        return batch.row_count
+
+    @display(description="new", ordering="imported_count")
+    def new(self, batch: ImportBatch) -> int:
+        return batch.imported_count
+
+    @display(description="already there", ordering="already_there_count")
+    def already_there(self, batch: ImportBatch) -> int:
+        return batch.already_there_count
+
+    @display(description="failed", ordering="failed_count")
+    def failed(self, batch: ImportBatch) -> int:
+        return batch.failed_count
+
     @display(description="status", ordering="status", label=STATUS_LABELS)
     def status_label(self, batch: ImportBatch) -> str:
         if batch.status == ImportStatus.DONE and batch.failed_count:
@@ -372,8 +426,7 @@ class ImportBatchAdmin(StayOnPage, ModelAdmin):
 class ImportRowAdmin(ReadOnlyAdmin, ModelAdmin):
     """Every row of every manifest, reached from an import's page."""
 
-    list_display = ("row_number", "filename", "result_label", "message", "batch")
-    list_select_related = ("batch",)
+    list_display = ("row_number", "filename", "result_label", "message")
     list_filter = (("result", ChoicesDropdownFilter), ("batch", RelatedDropdownFilter))
     list_filter_submit = True
     search_fields = ("filename", "message")

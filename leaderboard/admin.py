@@ -49,9 +49,9 @@ class EntryAdmin(ReadOnlyAdmin, ModelAdmin):
                 "description": "In points of the board's scale, always \"higher = more certain that the image is "
                 'modified".',
                 "fields": (
-                    ("mean_modified", "sd_modified", "ratings_modified"),
-                    ("mean_clean", "sd_clean", "ratings_clean"),
-                    "difference",
+                    ("mean_modified_shown", "sd_modified_shown", "ratings_modified"),
+                    ("mean_clean_shown", "sd_clean_shown", "ratings_clean"),
+                    "difference_shown",
                 ),
             },
         ),
@@ -81,6 +81,14 @@ class EntryAdmin(ReadOnlyAdmin, ModelAdmin):
     @display(description="mean clean", ordering="mean_clean")
     def mean_clean_shown(self, entry: Entry) -> str:
         return _two_decimals(entry.mean_clean)
+
+    @display(description="SD modified")
+    def sd_modified_shown(self, entry: Entry) -> str:
+        return _two_decimals(entry.sd_modified)
+
+    @display(description="SD clean")
+    def sd_clean_shown(self, entry: Entry) -> str:
+        return _two_decimals(entry.sd_clean)
 
     @display(description="difference", ordering="difference")
     def difference_shown(self, entry: Entry) -> str:

@@ -22,7 +22,7 @@ from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from scooter_site.common.admin_tools import ReadOnlyAdmin
+from scooter_site.common.admin_tools import ReadOnlyAdmin, StayOnPage
 
 admin.site.index_title = "Overview"
 
@@ -55,7 +55,7 @@ class GroupAdmin(BaseGroupAdmin, ModelAdmin):
 
 
 @admin.register(TokenProxy)
-class TokenAdmin(BaseTokenAdmin, ModelAdmin):
+class TokenAdmin(StayOnPage, BaseTokenAdmin, ModelAdmin):
     """Keys of the API. The list shows only their beginnings: a list is what ends up in screenshots."""
 
     list_display = ("user", "key_beginning", "created")
@@ -71,8 +71,9 @@ class TokenAdmin(BaseTokenAdmin, ModelAdmin):
     def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         return ("user", "key", "created") if obj else ("user",)
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        return ("user", "key", "created") if obj else ()
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        # A key is made or deleted, never edited.
+        return obj is None and super().has_change_permission(request, obj)
 
 
 @admin.register(AccessAttempt)

@@ -3,6 +3,8 @@
 from typing import Any
 
 from django.contrib.admin.utils import quote
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
@@ -31,9 +33,17 @@ class StayOnPage:
         response: HttpResponse = super().response_change(request, obj)  # type: ignore[misc]
         return self._to_page(request, obj, response)
 
-    def render_change_form(self, request: HttpRequest, context: dict[str, Any], **kwargs: Any) -> HttpResponse:
+    def render_change_form(
+        self,
+        request: HttpRequest,
+        context: dict[str, Any],
+        add: bool = False,
+        change: bool = False,
+        form_url: str = "",
+        obj: Any = None,
+    ) -> HttpResponse:
         context.update(show_save_and_continue=False, show_save_and_add_another=False)
-        return super().render_change_form(request, context, **kwargs)  # type: ignore[misc,no-any-return]
+        return super().render_change_form(request, context, add, change, form_url, obj)  # type: ignore[misc]
 
     def _to_page(self, request: HttpRequest, obj: Any, response: HttpResponse) -> HttpResponse:
         if "_popup" in request.POST or "_save" not in request.POST:
@@ -56,6 +66,13 @@ def add_url(model: Any, query: str = "") -> str:
     """Address of the model's empty form in the admin."""
     address = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_add")
     return f"{address}?{query}" if query else address
+
+
+def signed_in(request: HttpRequest) -> User:
+    """The account that asks; in the admin there always is one."""
+    if not isinstance(request.user, User):
+        raise PermissionDenied
+    return request.user
 
 
 def may(request: HttpRequest, action: str, model: Any) -> bool:

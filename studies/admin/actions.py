@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from django.http import HttpRequest
 
+from scooter_site.common.admin_tools import signed_in
 from studies.models import Study, StudyStatus
 from studies.services import life
 
@@ -30,7 +31,7 @@ class StudyAction:
 
 
 def _copy(study: Study, request: HttpRequest) -> Study:
-    return life.copy_study(study, created_by=request.user)
+    return life.copy_study(study, created_by=signed_in(request))
 
 
 ACTIONS = {

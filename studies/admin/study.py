@@ -16,7 +16,7 @@ from unfold.admin import ModelAdmin, TabularInline
 from unfold.contrib.filters.admin import BooleanRadioFilter, ChoicesDropdownFilter, RelatedDropdownFilter
 from unfold.decorators import display
 
-from scooter_site.common.admin_tools import StayOnPage, change_url, list_url
+from scooter_site.common.admin_tools import StayOnPage, change_url, list_url, signed_in
 from studies import selectors
 from studies.admin.actions import ACTIONS, StudyAction, available_actions
 from studies.admin.forms import (
@@ -90,7 +90,7 @@ class StudyAdmin(StayOnPage, ModelAdmin):
             },
         ),
     )
-    fieldsets = (
+    fieldsets: Any = (
         ("Name", {"fields": ("title", "public_title", "slug", "attack", "target_model", "contact_email")}),
         (
             "Rating scale",
@@ -208,7 +208,7 @@ class StudyAdmin(StayOnPage, ModelAdmin):
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         return {"slug": random_slug(), **super().get_changeform_initial_data(request)}
 
-    def save_model(self, request: HttpRequest, obj: Study, form: ModelForm, change: bool) -> None:
+    def save_model(self, request: HttpRequest, obj: Study, form: Any, change: bool) -> None:
         if change:
             settings = {name: form.cleaned_data[name] for name in form.changed_data if name not in TEXT_FIELDS}
             life.change_settings(obj, **settings)
@@ -217,7 +217,7 @@ class StudyAdmin(StayOnPage, ModelAdmin):
         else:
             answers = dict(form.cleaned_data)
             preset = answers.pop("preset_name")
-            created = life.create_study_from_preset(preset=preset, created_by=request.user, **answers)
+            created = life.create_study_from_preset(preset=preset, created_by=signed_in(request), **answers)
             obj.pk = created.pk
             obj.refresh_from_db()
         if reveals_something(obj):
