@@ -84,7 +84,7 @@ def trial_data(participation: Participation) -> dict[str, Any]:
         "trial": {
             "token": str(trial.token),
             "position": trial.position,
-            "total": selectors.progress(participation).total,
+            "total": study.trial_count,
             "image": None if trial.instructed_value is not None else _image_address(study, "trial", trial),
             "text": None if trial.instructed_value is None else instruction(study, trial.instructed_value),
         },

@@ -364,6 +364,12 @@ def test_the_whole_way_by_forms(visitor):
     assert visitor.page().content.count(b"data-outcome") == 1, "the same page on every return"
 
 
+def test_pages_say_that_they_need_script(visitor):
+    visitor.land()
+    without_script = re.search(r"<noscript>(.+?)</noscript>", visitor.page().content.decode(), re.DOTALL).group(1)
+    assert "This study needs JavaScript" in without_script
+
+
 def test_pages_are_never_kept_by_the_browser(visitor):
     visitor.land()
     assert "no-store" in visitor.page()["Cache-Control"]
