@@ -85,12 +85,13 @@ def test_keyboard_reaches_content_and_explanations(open_page, live_server, resul
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.textContent") == "Skip to content"
         page.keyboard.press("Enter")
+        page.wait_for_url("**#content")
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.textContent") == "Rank"
         for _ in range(3):
             page.keyboard.press("Tab")
         page.keyboard.press("Enter")
-        assert page.url.endswith("#column-difference")
+        page.wait_for_url("**#column-difference")
         assert page.locator("#column-difference").is_visible()
 
 
