@@ -87,7 +87,7 @@ def png_chunks(content: bytes) -> list[str]:
 
 
 def animation(image_format: str, frames: int = 3) -> bytes:
-    images = [noise(seed) for seed in range(frames)]
+    images = [noise(seed, (8, 8)) for seed in range(frames)]
     return encoded(images[0], image_format, save_all=True, append_images=images[1:])
 
 
