@@ -55,9 +55,9 @@ if USES_SQLITE:
     if TEST_SQLITE_FILE := env.str("TEST_SQLITE_FILE", default=""):
         # Tests with threads need what production has: connections of their own to a file, not one shared memory.
         DATABASES["default"]["TEST"] = {"NAME": TEST_SQLITE_FILE}
-else:
-    DATABASES["default"]["CONN_MAX_AGE"] = env.int("DATABASE_CONN_MAX_AGE", default=60)
-    DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+# Reconnecting costs either database more than a small request does; for SQLite it also rewrites its log.
+DATABASES["default"]["CONN_MAX_AGE"] = env.int("DATABASE_CONN_MAX_AGE", default=60)
+DATABASES["default"]["CONN_HEALTH_CHECKS"] = not USES_SQLITE
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- Refusals -------------------------------------------------------------------------------------------------
@@ -94,6 +94,9 @@ CELERY_BROKER_TRANSPORT_OPTIONS = (
         "visibility_timeout": env.int("CELERY_VISIBILITY_TIMEOUT", default=3600),
         "socket_connect_timeout": 3,
         "socket_timeout": 10,
+        "connect_retries_timeout": 1,
+        "interval_start": 0,
+        "interval_step": 0.2,
     }
     if REDIS_URL
     else {}
@@ -225,6 +228,7 @@ AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contri
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_LOCKOUT_TEMPLATE = "admin/locked_out.html"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
@@ -308,8 +312,8 @@ UNFOLD = {
             "100": "oklch(93.5% .033 272)",
             "200": "oklch(87% .063 272)",
             "300": "oklch(78% .11 272)",
-            "400": "oklch(68% .16 272)",
-            "500": "oklch(60% .19 272)",
+            "400": "oklch(77% .12 272)",
+            "500": "oklch(70% .15 272)",
             "600": "#3038b0",
             "700": "oklch(37% .165 272)",
             "800": "oklch(32% .14 272)",
