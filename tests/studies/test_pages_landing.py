@@ -60,9 +60,7 @@ def test_a_complete_prolific_link_says_who_arrives():
 )
 def test_anything_wrong_with_a_prolific_parameter_is_refused_and_named(name, change, problem):
     values = {"PROLIFIC_PID": PID, "STUDY_ID": STUDY, "SESSION_ID": SESSION}
-    query = "&".join(
-        change(other, value) if other == name else f"{other}={value}" for other, value in values.items()
-    )
+    query = "&".join(change(other, value) if other == name else f"{other}={value}" for other, value in values.items())
     assert refusal(query) == (problem, name)
 
 
@@ -136,7 +134,12 @@ def test_a_malformed_rating_is_refused_by_name(body, message):
 
 @pytest.mark.parametrize(
     ("width", "ratio", "expected"),
-    [("1440", "2.5", (1440, 2.5)), ("", "", (None, None)), ("-3", "nan", (None, None)), ("9" * 5000, "x", (None, None))],
+    [
+        ("1440", "2.5", (1440, 2.5)),
+        ("", "", (None, None)),
+        ("-3", "nan", (None, None)),
+        ("9" * 5000, "x", (None, None)),
+    ],
 )
 def test_a_window_that_measures_oddly_keeps_nobody_out(width, ratio, expected):
     form = ConsentForm({"decision": "accept", "viewport_width": width, "device_pixel_ratio": ratio})
