@@ -48,9 +48,9 @@ class DemoStudy:
 
 SMALL = {
     "dataset_count": 2,
-    "clean_per_dataset": 12,
-    "modified_per_dataset": 12,
-    "participants_per_dataset": 3,
+    "clean_per_dataset": 10,
+    "modified_per_dataset": 10,
+    "participants_per_dataset": 2,
     "buffer_percent": 100,
 }
 OUTCOMES_BESIDE_COMPLETED = tuple(
@@ -69,14 +69,14 @@ STUDIES = [
         "Demo: strong recolouring, closed",
         "demo-strong-recolouring",
         SMALL,
-        (*[Behaviour(ability=ability) for ability in (0.95, 0.9, 0.8, 0.8, 0.7, 0.6)], *OUTCOMES_BESIDE_COMPLETED),
+        (*[Behaviour(ability=ability) for ability in (0.95, 0.85, 0.75, 0.65)], *OUTCOMES_BESIDE_COMPLETED),
     ),
     DemoStudy(
         "demo-b",
         "Demo: subtle recolouring, closed",
         "demo-subtle-recolouring",
         SMALL,
-        (*[Behaviour(ability=ability) for ability in (0.2, 0.1, 0.05, 0.05, 0, 0)], *OUTCOMES_BESIDE_COMPLETED),
+        (*[Behaviour(ability=ability) for ability in (0.2, 0.1, 0.05, 0)], *OUTCOMES_BESIDE_COMPLETED),
     ),
 ]
 
