@@ -61,6 +61,7 @@ def choose(page: Page, field: str, name: str) -> None:
 
 def test_from_an_empty_database_to_a_launched_study_by_clicking(live_server, open_page):
     with open_page(permissions=["clipboard-read", "clipboard-write"]) as page:
+        page.set_default_timeout(60_000)  # building draws the whole pool of colour plates
         sign_in(page, live_server.url)
 
         page.get_by_role("link", name="Add an attack").click()
@@ -116,8 +117,8 @@ def test_from_an_empty_database_to_a_launched_study_by_clicking(live_server, ope
         preview = opened.value
         expect(preview.locator("body")).to_have_attribute("data-step", "consent")
         assert Participation.objects.get().kind == ParticipationKind.PREVIEW
-        preview.get_by_role("button", name=re.compile("leave", re.IGNORECASE)).click()
-        preview.wait_for_load_state()
+        with preview.expect_navigation():
+            preview.get_by_role("button", name=re.compile("leave", re.IGNORECASE)).click()
         assert not Participation.objects.exists()
         preview.close()
 

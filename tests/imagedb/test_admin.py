@@ -23,7 +23,7 @@ UPLOAD = reverse("admin:imagedb_importbatch_add")
 
 @pytest.fixture
 def researcher(client):
-    user = User.objects.create_user("researcher", password="a-long-password", is_staff=True)
+    user = User.objects.create_user("researcher", is_staff=True)
     user.groups.add(Group.objects.get(name=RESEARCHERS))
     client.force_login(user)
     return user
@@ -31,7 +31,7 @@ def researcher(client):
 
 @pytest.fixture
 def viewer(client):
-    user = User.objects.create_user("viewer", password="a-long-password", is_staff=True)
+    user = User.objects.create_user("viewer", is_staff=True)
     for codename in ("view_image", "view_importbatch"):
         user.user_permissions.add(Permission.objects.get(codename=codename))
     client.force_login(user)

@@ -38,7 +38,7 @@ def test_results_are_recomputed_on_request(admin_client, entry, django_capture_o
 
 
 def test_results_are_not_recomputed_for_who_may_only_look(client, entry, django_capture_on_commit_callbacks):
-    viewer = User.objects.create_user("viewer", password="a-long-password", is_staff=True)
+    viewer = User.objects.create_user("viewer", is_staff=True)
     viewer.user_permissions.add(Permission.objects.get(codename="view_entry"))
     client.force_login(viewer)
     Entry.objects.update(difference=12.5)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 
 def account(*permissions: str, name: str = "somebody") -> User:
-    user = User.objects.create_user(name, password="a-long-password", is_staff=True)
+    user = User.objects.create_user(name, is_staff=True)
     for permission in permissions:
         app, codename = permission.split(".")
         user.user_permissions.add(Permission.objects.get(content_type__app_label=app, codename=codename))
