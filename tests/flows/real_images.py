@@ -1,4 +1,4 @@
-"""A ZIP of the 130 real photographs and modified versions of them, with its manifest, as a researcher would bring it."""
+"""A ZIP of the 130 real photographs and modified versions of them, with its manifest."""
 
 import csv
 import io

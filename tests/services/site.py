@@ -74,12 +74,12 @@ def running_site(folder: Path, *, admin: tuple[str, str]) -> Iterator[Site]:
         processes = []
         try:
             for name, command in commands.items():
-                log = (folder / f"{name}.log").open("w")
-                processes.append(
-                    subprocess.Popen(
-                        [sys.executable, "-m", *command], cwd=PROJECT, env=environment, stdout=log, stderr=log
+                with (folder / f"{name}.log").open("w") as log:
+                    processes.append(
+                        subprocess.Popen(
+                            [sys.executable, "-m", *command], cwd=PROJECT, env=environment, stdout=log, stderr=log
+                        )
                     )
-                )
             wait_until(lambda: httpx.get(f"{site.url}/health/").status_code == 200, "the web server answers", 60)
             yield site
         finally:
