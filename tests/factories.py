@@ -18,7 +18,7 @@ from studies.models import ColourPlate, Study
 from studies.plates import SMALLEST_SIZE, make_plate
 from studies.services import life
 from studies.services.materials import EXAMPLE_COUNT
-from studies.services.plate_pool import PLATE_POOL, POOL_SEED
+from studies.services.plate_pool import PLATE_POOL
 
 _numbers = itertools.count(1)
 
@@ -138,16 +138,16 @@ def images_for(study: Study) -> None:
 
 
 @functools.cache
-def _plate_png(kind: str, digit: int | None) -> bytes:
-    return rendition_png(make_plate(kind, digit, POOL_SEED, size=SMALLEST_SIZE))
+def _plate_png(kind: str, digit: int | None, seed: int) -> bytes:
+    return rendition_png(make_plate(kind, digit, seed, size=SMALLEST_SIZE))
 
 
 def plate_pool() -> None:
     """The whole pool in real but small plates, drawn once per test run."""
-    for kind, digit in PLATE_POOL:
-        plate = ColourPlate(kind=kind, digit=digit, seed=POOL_SEED)
-        plate.file.save("plate.png", ContentFile(_plate_png(kind, digit)), save=False)
-        plate.save()
+    plates = [ColourPlate(kind=kind, digit=digit, seed=seed) for kind, digit, seed in PLATE_POOL]
+    for plate in plates:
+        plate.file.save("plate.png", ContentFile(_plate_png(plate.kind, plate.digit, plate.seed)), save=False)
+    ColourPlate.objects.bulk_create(plates)
 
 
 def ready_study(preset: str = "paper", **fields: Any) -> Study:
