@@ -13,7 +13,7 @@ from tests import factories
 from tests.concurrency.threads import at_once
 from tests.leaderboard import rows
 
-pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.mark.parametrize("is_locked", [False, True], ids=["without the lock", "with the lock"])
