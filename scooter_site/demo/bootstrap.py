@@ -23,15 +23,16 @@ UV_IS_PINNED_IN = ROOT / "requirements-dev.txt"
 
 def require_free_port(port: int) -> None:
     """Exit with a message when the port of 127.0.0.1 cannot be listened on."""
+    elsewhere = "Choose another: PORT=8001 make demo"
     with socket.socket() as caller, socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            taken = caller.connect_ex(("127.0.0.1", port)) == 0  # macOS lets a second server bind beside the first
+            # Asked first, because macOS lets a second server listen beside the first.
+            if caller.connect_ex(("127.0.0.1", port)) == 0:
+                sys.exit(f"Port {port} is taken by another program. {elsewhere}")
             listener.bind(("127.0.0.1", port))
         except (OSError, OverflowError) as error:
-            sys.exit(f"Port {port} cannot be used: {error}. Choose another: PORT=8001 make demo")
-    if taken:
-        sys.exit(f"Port {port} is taken by another program. Stop that, or choose another: PORT=8001 make demo")
+            sys.exit(f"Port {port} cannot be used: {error}. {elsewhere}")
 
 
 def make_environment() -> None:

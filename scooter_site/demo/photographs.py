@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image
 
-CROP_SIDE = 256  # pixels of a crop, after scaling
+CROP_SIDE = 224  # pixels of a crop, after scaling: what most ImageNet classifiers are given
 LEAST_CONTRAST = 20  # standard deviation of the colour channels, 0-255: emptier crops show nothing to judge
 LEAST_BRIGHTNESS = 18
 
@@ -44,7 +44,7 @@ PHOTOGRAPHS = [
     Photograph(
         "hubble_deep_field.jpg", "NASA, ESA (Hubble eXtreme Deep Field)", PUBLIC_DOMAIN, "n03956157", (436, 218), 22
     ),
-    Photograph("retina.jpg", "Mikael Häggström", CC0, "n03920288", (706, 352, 235), 32),
+    Photograph("retina.jpg", "Mikael Häggström", CC0, "n03920288", (706, 352, 235), 24),
 ]
 
 

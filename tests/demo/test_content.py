@@ -14,7 +14,7 @@ from imagedb.models import Attack, Image, ImportBatch, TargetModel, Visibility
 from leaderboard.models import Board, Entry
 from leaderboard.services import recompute_entry
 from scooter_site.demo import OPEN_STUDY_SLUG, content
-from scooter_site.demo.photographs import PHOTOGRAPHS
+from scooter_site.demo.photographs import CROP_SIDE, PHOTOGRAPHS
 from studies.bots import Behaviour, simulate
 from studies.flow import Outcome
 from studies.models import ColourPlate, Participation, Rating, Stimulus, Study, StudyStatus
@@ -100,7 +100,7 @@ def test_load_makes_images_studies_and_results_and_removal_takes_them(plates, dj
         assert image.licence in {"CC0 1.0", "Public domain"}
         assert "scikit-image" in image.attribution
         assert "nearest" in image.attribution
-        assert (image.width, image.height) == (256, 256)
+        assert (image.width, image.height) == (CROP_SIDE, CROP_SIDE)
     assert all(thing.is_demo for model in (Attack, TargetModel, Study, Entry) for thing in model.objects.all())
     assert all("not verified" in attack.description for attack in Attack.objects.all())
     studies = {study.slug: study for study in Study.objects.all()}
