@@ -18,6 +18,7 @@ from scooter_site.demo.photographs import CROP_SIDE, PHOTOGRAPHS
 from studies.bots import Behaviour, simulate
 from studies.flow import Outcome
 from studies.models import ColourPlate, Participation, Rating, Stimulus, Study, StudyStatus
+from studies.services.plate_pool import PLATE_POOL
 from tests import factories
 
 REAL_STUDIES = list(content.STUDIES)
@@ -92,7 +93,7 @@ def test_load_makes_images_studies_and_results_and_removal_takes_them(plates, dj
         "Rating": 2 * BOTS_EACH * 8,
         "Stimulus": 3 * (2 * 3 + 2 * 3 + 1),
         "Entry": 2,
-        "ColourPlate": 13,
+        "ColourPlate": len(PLATE_POOL),
     }
     for image in Image.objects.select_related("import_batch"):
         assert image.is_demo

@@ -18,7 +18,7 @@ def test_the_fast_suite_passes_on_postgresql(tmp_path):
         run = subprocess.run(
             [
                 sys.executable, "-m", "pytest", "tests", "-q", "-p", "no:cacheprovider",
-                "-m", "not browser and not services",
+                "-m", "not browser and not services", "-n", "2",
             ],
             cwd=PROJECT,
             env={**os.environ, "DATABASE_URL": url},
