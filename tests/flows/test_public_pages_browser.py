@@ -17,6 +17,7 @@ PAGES = {
     "not-found": "/no/such/page/",
 }
 WIDTHS = {1440: 900, 390: 844}
+WIDTHS_BETWEEN = range(420, 1440, 85)
 
 
 @pytest.fixture
@@ -47,6 +48,15 @@ def test_page_loads_fits_and_is_accessible(open_page, live_server, results, name
             # The viewer of the API documentation is not ours: only what surrounds it is judged.
             found = Axe().run(page, context={"exclude": [["#swagger-ui"]]})
             assert found.violations_count == 0, (width, scheme, found.generate_report())
+
+
+@pytest.mark.parametrize("name", ["home", "leaderboard"])
+def test_page_fits_at_every_width(open_page, live_server, results, name):
+    with open_page() as page:
+        go(page, live_server, name)
+        for width in WIDTHS_BETWEEN:
+            page.set_viewport_size({"width": width, "height": 900})
+            assert page.evaluate("document.documentElement.scrollWidth") == width
 
 
 def test_api_documentation_works_under_the_policy(open_page, live_server):
