@@ -31,6 +31,7 @@ from scooter_site.demo.bootstrap import ROOT, require_free_port
 VAR = Path(os.environ.get("SCOOTER_VAR") or ROOT / "var").resolve()
 DATABASE = VAR / "scooter.sqlite3"
 SERVING_WITHIN_SECONDS = 120
+STOPPED_ON_REQUEST = {130, 143}  # what honcho gives after SIGINT and SIGTERM
 
 
 def main() -> None:
@@ -61,7 +62,7 @@ def main() -> None:
     # A closed terminal must end the processes as Ctrl-C does: each is in a session of its own.
     signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     manager.loop()
-    sys.exit(manager.returncode)
+    sys.exit(0 if manager.returncode in STOPPED_ON_REQUEST else manager.returncode)
 
 
 def environment(broker_port: int, broker_password: str) -> dict[str, str]:
@@ -72,7 +73,7 @@ def environment(broker_port: int, broker_password: str) -> dict[str, str]:
         write_private(
             file,
             f"SECRET_KEY={secrets.token_urlsafe(50)}\nDEBUG=off\nHTTPS=off\nALLOW_SQLITE=on\n"
-            "ALLOWED_HOSTS=localhost,127.0.0.1\nS3_URL=\n",
+            "ALLOWED_HOSTS=localhost,127.0.0.1\nS3_URL=\nLOG_LEVEL=WARNING\n",
         )
     return {
         **dict(line.split("=", 1) for line in file.read_text().splitlines() if line),
@@ -94,7 +95,7 @@ def prepare_if_changed(variables: dict[str, str]) -> str | None:
     if DATABASE.exists() and (VAR / "static").exists() and stamp.exists() and stamp.read_text() == digest:
         return None
     # Neither broker nor worker run yet: what is enqueued while loading is done here and now.
-    os.environ.update({**variables, "REDIS_URL": "", "CELERY_TASK_ALWAYS_EAGER": "on", "LOG_LEVEL": "WARNING"})
+    os.environ.update({**variables, "REDIS_URL": "", "CELERY_TASK_ALWAYS_EAGER": "on"})
     import django  # here, because importing and setting it up takes seconds
 
     django.setup()
@@ -140,7 +141,7 @@ def free_port() -> int:
 
 def valkey_configuration(port: int, password: str) -> str:
     """A broker in memory, for this computer and this user: beat's reconciling tasks find what a stop loses."""
-    return f'bind 127.0.0.1\nport {port}\nrequirepass {password}\nsave ""\nloglevel warning\n'
+    return f'bind 127.0.0.1\nport {port}\nrequirepass {password}\nsave ""\nloglevel nothing\n'
 
 
 def write_private(file: Path, text: str) -> None:

@@ -4,6 +4,7 @@ import os
 
 bind = os.environ.get("WEB_BIND", "127.0.0.1:" + os.environ.get("PORT", "8000"))
 workers = int(os.environ.get("WEB_WORKERS", "2"))
+preload_app = True  # loads the code once for all workers
 worker_class = "gthread"
 threads = 4
 # Participants' browsers keep their connection between two ratings: no new handshake per image.
@@ -12,3 +13,5 @@ timeout = 60
 # The path without its query string, no address and no referrer: all of them may tell who a participant is.
 accesslog = "-"
 access_log_format = "%(m)s %(U)s %(s)s %(b)s bytes %(M)s ms"
+# Its socket would lie in the home folder, one for all sites of a user.
+control_socket_disable = True
