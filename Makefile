@@ -12,7 +12,8 @@ BOOTSTRAP = $(FIND_PYTHON); "$$python" scooter_site/demo/bootstrap.py
 DEMO_ENVIRONMENT = [ -f var/demo.env ] || { echo "There is no demonstration here yet: make demo" >&2; exit 1; }; \
 	set -a; . var/demo.env
 PRODUCTION_LIKE = DEBUG=off SECRET_KEY=$$($(VENV) -c 'import secrets; print(secrets.token_urlsafe(50))') \
-	ALLOWED_HOSTS=scooter.example.org DATABASE_URL=postgres://scooter@localhost/scooter
+	ALLOWED_HOSTS=scooter.example.org DATABASE_URL=postgres://scooter@localhost/scooter \
+	REDIS_URL=redis://localhost:6379/0
 
 .PHONY: demo remove-demo admin-password test lint lock clean install-dev
 
@@ -28,7 +29,7 @@ admin-password:
 
 test: install-dev lint
 	@$(VENV) -m tests.browser
-	$(VENV) -m pytest -n 2 --dist loadgroup
+	$(VENV) -m pytest -n auto --maxprocesses 4 --dist loadgroup
 
 install-dev:
 	@$(BOOTSTRAP) requirements-dev.txt
