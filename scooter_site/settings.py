@@ -30,7 +30,8 @@ HTTPS = env.bool("HTTPS", default=not DEBUG)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
 SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", default=3600) if HTTPS else 0
 SECURE_REDIRECT_EXEMPT = [r"^health/$"]
-if env.bool("BEHIND_TLS_PROXY", default=False):
+BEHIND_TLS_PROXY = env.bool("BEHIND_TLS_PROXY", default=False)
+if BEHIND_TLS_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 # Subdomains may be somebody else's, and the browsers' preload list is a decision for good: not ours to take.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
@@ -81,6 +82,13 @@ if not DEBUG:
 # --- Redis / Valkey and Celery --------------------------------------------------------------------------------
 
 REDIS_URL = env.str("REDIS_URL", default="")
+# Without a broker, tasks can only run where they are enqueued: fine for one developer, too slow for visitors.
+CELERY_TASK_ALWAYS_EAGER = env.bool("CELERY_TASK_ALWAYS_EAGER", default=DEBUG and not REDIS_URL)
+if not (REDIS_URL or CELERY_TASK_ALWAYS_EAGER):
+    raise ImproperlyConfigured(
+        "REDIS_URL is not set, so that no worker would ever get a task. Set it to a Redis or Valkey server "
+        "(redis://host:6379/0), or set CELERY_TASK_ALWAYS_EAGER=on to run tasks within requests."
+    )
 if REDIS_URL:
     CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}}
 else:
@@ -107,7 +115,6 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-CELERY_TASK_ALWAYS_EAGER = env.bool("CELERY_TASK_ALWAYS_EAGER", default=False)
 CELERY_TASK_EAGER_PROPAGATES = True
 CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
@@ -229,6 +236,7 @@ CONTENT_SECURITY_POLICY = {
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 0.25  # hours
+AXES_CLIENT_IP_CALLABLE = "scooter_site.common.client_address.client_address"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_LOCKOUT_TEMPLATE = "admin/locked_out.html"
 AUTH_PASSWORD_VALIDATORS = [

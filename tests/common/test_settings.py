@@ -17,6 +17,7 @@ PRODUCTION = {
     "SECRET_KEY": "a-long-random-string",
     "ALLOWED_HOSTS": "scooter.example.org",
     "DATABASE_URL": "postgres://scooter@localhost/scooter",
+    "REDIS_URL": "redis://localhost:6379/0",
 }
 PRINTED = "from scooter_site import settings; print(settings.DATABASES['default']['ENGINE'], settings.HTTPS)"
 
@@ -44,6 +45,7 @@ def test_production_settings_are_accepted_and_use_https():
         ({"ALLOWED_HOSTS": None}, "ALLOWED_HOSTS is empty"),
         ({"DATABASE_URL": "sqlite:///:memory:"}, "The database is SQLite"),
         ({"DATABASE_URL": None}, "The database is SQLite"),
+        ({"REDIS_URL": None}, "REDIS_URL is not set"),
         ({"S3_URL": "https://KEY:hush@files.example.org/bucket"}, "region is missing"),
     ],
 )
