@@ -3,9 +3,12 @@
 Members of an archive are read one at a time into memory and never written to a path of the archive's choosing.
 """
 
+import lzma
 import os
 import stat
+import struct
 import zipfile
+import zlib
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
@@ -17,6 +20,19 @@ MAX_FILE_BYTES = 64 * 1024 * 1024
 # Deflate does up to 1,030:1; an uncompressed bitmap of a photograph reaches about 2:1. Small files may do as they like.
 MAX_RATIO = 100
 RATIO_APPLIES_FROM_BYTES = 1024 * 1024
+
+# What zipfile lets through of a damaged, encrypted or unknown member: each decompressor has errors of its own.
+UNPACKING_ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    OSError,
+    RuntimeError,
+    ValueError,
+)
 
 JUNK_FOLDERS = {"__MACOSX"}
 JUNK_NAMES = {".ds_store", "thumbs.db", "desktop.ini"}
@@ -128,8 +144,8 @@ class ArchiveFiles:
             with self._archive.open(member) as stream:
                 # One byte more than allowed: the size in the archive's directory is only a claim.
                 content = stream.read(MAX_FILE_BYTES + 1)
-        except (zipfile.BadZipFile, EOFError, NotImplementedError, OSError, ValueError, RuntimeError) as error:
-            raise FileProblem(f"{name} cannot be unpacked: {error}") from error
+        except UNPACKING_ERRORS as error:
+            raise FileProblem(f"{name} cannot be unpacked: {error}; make the archive again") from error
         if len(content) > MAX_FILE_BYTES:
             raise FileProblem(_too_large(name, len(content)))
         return content

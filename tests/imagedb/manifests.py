@@ -84,9 +84,9 @@ class Folder:
         return import_manifest(manifest=manifest, images=images or self.images, batch=batch, **options)
 
 
-def zip_of(members: dict[str, bytes | str]) -> bytes:
+def zip_of(members: dict[str, bytes | str], compression: int = zipfile.ZIP_STORED) -> bytes:
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
+    with zipfile.ZipFile(buffer, "w", compression) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
     return buffer.getvalue()

@@ -81,6 +81,48 @@ class TestArchive:
         with pytest.raises(FileProblem, match="CRC"):
             ArchiveFiles(io.BytesIO(broken), "test.zip").read("a.png")
 
+    @pytest.mark.parametrize(
+        "compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
+    )
+    def test_damage_anywhere_is_told_and_spares_the_others(self, compression):
+        """Every byte is broken once; whatever the decompressor says to it, it is a problem of that one file."""
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", compression) as file:
+            file.writestr("a.png", b"one" * 30 + bytes(range(64)))
+            own_bytes = buffer.tell()
+            file.writestr("b.png", b"B")
+        problems = 0
+        for position in range(own_bytes):
+            broken = bytearray(buffer.getvalue())
+            broken[position] ^= 0xFF
+            files = ArchiveFiles(io.BytesIO(broken), "test.zip")
+            try:
+                files.read("a.png")
+            except FileProblem as problem:
+                problems += 1
+                assert str(problem).startswith("a.png ")
+            assert files.read("b.png") == b"B"
+        assert problems > own_bytes / 2
+
+    def test_a_member_that_begins_after_the_end(self):
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as file:
+            file.writestr("a.png", b"content")
+        content = bytearray(buffer.getvalue())
+        entry = content.index(b"PK\x01\x02")
+        content[entry + 42 : entry + 46] = (1_000_000).to_bytes(4, "little")
+        with pytest.raises(FileProblem, match="cannot be unpacked"):
+            ArchiveFiles(io.BytesIO(content), "test.zip").read("a.png")
+
+    def test_unknown_compression(self):
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as file:
+            file.writestr("a.png", b"content")
+        content = bytearray(buffer.getvalue())
+        content[content.index(b"PK\x01\x02") + 10] = 97  # WavPack, by the ZIP specification
+        with pytest.raises(FileProblem, match="cannot be unpacked"):
+            ArchiveFiles(io.BytesIO(content), "test.zip").read("a.png")
+
     def test_encrypted_member(self):
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w") as file:

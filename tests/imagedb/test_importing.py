@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import io
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -266,6 +267,15 @@ class TestRules:
         summary = folder.run(clean("bad.png"), clean("good.png"))
         assert (summary.imported, failures(summary)) == (1, [(2, "filename")])
         assert words in summary.errors[0].message
+
+    def test_a_damaged_member_does_not_stop_the_others(self, folder, tmp_path):
+        members = {"bad.png": png_bytes(1), "good.png": png_bytes(2)}
+        content = bytearray(zip_of(members, zipfile.ZIP_DEFLATED))
+        content[len(b"bad.png") + 30] ^= 0xFF  # the first compressed byte: an unknown type of block
+        (tmp_path / "images.zip").write_bytes(content)
+        summary = folder.run(clean("bad.png"), clean("good.png"), images=tmp_path / "images.zip")
+        assert (summary.imported, failures(summary)) == (1, [(2, "filename")])
+        assert "bad.png cannot be unpacked" in ImportRow.objects.get(result="failed").message
 
     def test_source_whose_own_row_failed(self, folder):
         folder.add("modified.png").add("clean.png", content=b"")
