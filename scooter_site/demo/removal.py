@@ -8,7 +8,8 @@ from django.db.models.fields.files import FieldFile
 
 from imagedb.models import Attack, Image, ImageKind, ImportBatch, TargetModel
 from leaderboard.models import Entry
-from studies.models import ColourPlate, Participation, PlateTrial, Stimulus, Study
+from scooter_site.demo.content import STUDIES
+from studies.models import ColourPlate, Participation, ParticipationKind, PlateTrial, Stimulus, Study
 
 EXAMPLES_NAMED = 3
 
@@ -32,6 +33,7 @@ def remove() -> dict[str, int]:
 
 def _remove() -> dict[str, int]:
     studies = Study.objects.filter(is_demo=True)
+    _refuse_answers_of_people(studies)
     images = Image.objects.filter(is_demo=True)
     batches = list(images.order_by().values_list("import_batch", flat=True).distinct())
     files: list[FieldFile] = [file for image in images for file in (image.original, image.rendition, image.thumbnail)]
@@ -51,6 +53,17 @@ def _remove() -> dict[str, int]:
     removed["colour plates"] = _delete(plates)
     transaction.on_commit(lambda: _delete_files(files))
     return removed
+
+
+def _refuse_answers_of_people(studies: QuerySet[Study]) -> None:
+    """Keep the answers of real participants of a study that is marked as demonstration but was not loaded as one."""
+    others = studies.exclude(slug__in=[study.slug for study in STUDIES])
+    if study := others.filter(participations__kind=ParticipationKind.REAL).first():
+        raise StillInUse(
+            f"Nothing was removed, because the study “{study}” ({study.slug}) is marked as a demonstration, was not "
+            "loaded with it, and has answers of real participants. To make it a study of your own, run in "
+            f"“manage.py shell”: Study.objects.filter(slug='{study.slug}').update(is_demo=False)"
+        )
 
 
 def _plates_nobody_needs() -> QuerySet[ColourPlate]:

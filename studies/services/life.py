@@ -42,12 +42,14 @@ LARGEST_SEED = 2**31 - 1
 
 BEFORE_LAUNCH = (StudyStatus.DRAFT, StudyStatus.READY)
 
-# What a copy does not take over: identity, life, and what belongs to the old study on the panel.
+# What a copy does not take over: identity, life, what belongs to the old study on the panel, and being a demonstration:
+# a researcher's copy of one is a study of their own, whose test data do not count and which is never removed.
 NOT_COPIED = {
     "id",
     "title",
     "slug",
     "status",
+    "is_demo",
     "prolific_study_id",
     "copied_from",
     "created_by",

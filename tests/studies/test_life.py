@@ -237,6 +237,10 @@ def test_a_copy_is_a_draft_with_the_same_settings_and_newest_texts():
     assert life.copy_study(study).slug != copy.slug
 
 
+def test_a_copy_of_a_demonstration_is_a_study_of_ones_own():
+    assert life.copy_study(factories.study(is_demo=True)).is_demo is False
+
+
 def test_a_copy_takes_the_newest_text_as_its_first_version():
     study = factories.study()
     life.update_text(study, TextKind.QUESTION, "Newer?")
