@@ -66,34 +66,47 @@ def is_junk(name: str) -> bool:
 
 
 class FolderFiles:
-    """The files below a folder."""
+    """The files below a folder. Links are refused: they may lead to any file of the machine."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, manifest: Path | None = None) -> None:
+        """A ``manifest`` that lies among the images is not one of them."""
         self.label = f"the folder {root}"
         self.refused: list[str] = []
         self.junk_count = 0
         self._paths: dict[str, Path] = {}
-        for folder, _, files in os.walk(root):
-            for file in files:
+        manifest_path = None if manifest is None else os.path.realpath(manifest)
+        for folder, subfolders, files in os.walk(root):
+            linked = [name for name in subfolders if (Path(folder) / name).is_symlink()]
+            for file in sorted(files + linked):
                 path = Path(folder) / file
-                try:
-                    name = normalise_path(path.relative_to(root).as_posix())
-                except ValueError:
-                    self.refused.append(f"{file!r} has a name that no manifest can give")
-                    continue
-                if is_junk(name):
-                    self.junk_count += 1
-                else:
-                    self._paths[name] = path
+                if os.path.realpath(path) != manifest_path:
+                    self._add(path, path.relative_to(root).as_posix())
         self.names = sorted(self._paths)
+
+    def _add(self, path: Path, relative: str) -> None:
+        try:
+            name = normalise_path(relative)
+        except ValueError:
+            self.refused.append(f"{path.name!r} has a name that no manifest can give")
+            return
+        if is_junk(name):
+            self.junk_count += 1
+        elif path.is_symlink():
+            self.refused.append(f"{name} is a link; put the file itself there")
+        elif name in self._paths:
+            self.refused.append(f"{name} is in the folder twice, written differently; the first was taken")
+        else:
+            self._paths[name] = path
 
     def read(self, name: str) -> bytes:
         path = self._paths[name]
         try:
-            size = path.stat().st_size
-            if size > MAX_FILE_BYTES:
-                raise FileProblem(_too_large(name, size))
-            return path.read_bytes()
+            # Not even if it has become a link since the folder was read.
+            with open(path, "rb", opener=_open_unless_link) as file:
+                size = os.fstat(file.fileno()).st_size
+                if size > MAX_FILE_BYTES:
+                    raise FileProblem(_too_large(name, size))
+                return file.read()
         except OSError as error:
             raise FileProblem(f"{name} cannot be read: {error.strerror or error}") from error
 
@@ -185,6 +198,10 @@ def find_manifest(names: Iterable[str]) -> str:
     if len(chosen) > 1:
         raise FileProblem(f"The archive has several manifests: {', '.join(chosen)}. Keep one, or name it manifest.csv.")
     return chosen[0]
+
+
+def _open_unless_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW)
 
 
 def _too_large(name: str, size: int) -> str:

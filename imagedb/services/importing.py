@@ -53,11 +53,9 @@ def import_manifest(
         batch.save()
     with _recorded_in(batch, dry_run):
         try:
-            files: ImageFiles = FolderFiles(images) if images.is_dir() else ArchiveFiles(images, images.name)
+            files: ImageFiles = FolderFiles(images, manifest) if images.is_dir() else ArchiveFiles(images, images.name)
         except FileProblem as error:
             raise ImportFailed(str(error)) from error
-        # A manifest that lies among the images is not one of them.
-        files.names = [name for name in files.names if not (images.is_dir() and (images / name).samefile(manifest))]
         run = ImportRun(_parse(manifest.read_bytes()), files, batch, dry_run=dry_run, is_demo=is_demo)
         return run.run(progress)
 
