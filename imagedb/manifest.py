@@ -28,6 +28,8 @@ COLUMNS = (
 KINDS = ("clean", "modified")
 LAST_CLASS_INDEX = 999
 MAX_NAME = 255
+# No name has these; and PostgreSQL stores no text with U+0000. Programs leave them where they copy binary text.
+CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class UnreadableManifest(ValueError):
@@ -94,11 +96,16 @@ def normalise_path(name: str) -> str:
     return "" if path == PurePosixPath(".") else str(path)
 
 
+def without_control_characters(text: str) -> str:
+    """The text as it can be shown and stored."""
+    return CONTROL_CHARACTERS.sub("", text)
+
+
 def parse(content: bytes) -> Manifest:
     """Parse a manifest in UTF-8, separated by ``,`` or ``;``. Raises UnreadableManifest if nothing can be read."""
     records = _records(content)
-    header = next(records, None)
-    if header is None or not any(cell.strip() for cell in header):
+    header = [without_control_characters(name) for name in next(records, [])]
+    if not any(cell.strip() for cell in header):
         raise UnreadableManifest(f"The manifest is empty. Its first row names the columns: {', '.join(COLUMNS)}.")
     positions, ignored = _positions(header)
     manifest = Manifest(ignored_columns=ignored)
@@ -106,7 +113,7 @@ def parse(content: bytes) -> Manifest:
         if not any(cell.strip() for cell in cells):
             continue
         if len(cells) > len(header):
-            name = cells[positions["filename"]].strip()
+            name = without_control_characters(cells[positions["filename"]]).strip()
             message = f"the row has {len(cells)} cells, the header {len(header)}; put text with separators in quotes"
             manifest.errors.append(RowError(number, name, "", message))
             continue
@@ -177,8 +184,13 @@ class _RowParser:
 
     def __init__(self, number: int, values: dict[str, str]) -> None:
         self.number = number
-        self.values = values
+        self.values = {column: without_control_characters(value) for column, value in values.items()}
         self.errors: list[RowError] = []
+        for column, value in values.items():
+            if found := CONTROL_CHARACTERS.search(value):
+                self._error(
+                    column, f"holds the control character U+{ord(found[0]):04X} ({value!r}); write the cell without it"
+                )
 
     def parse(self) -> ManifestRow | list[RowError]:
         row = ManifestRow(

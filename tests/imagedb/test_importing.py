@@ -246,6 +246,45 @@ class TestRules:
         assert summary.imported == len(rows) - 1
         assert ImportRow.objects.get(result="failed").row_number == failed[0]
 
+    def test_control_characters_reach_no_text_of_the_database(self, folder):
+        """SQLite would take them; PostgreSQL would stop the whole import."""
+        columns = "filename,kind,class_index,source_filename,attack,target_model,no\0te"
+        lines = [
+            columns,
+            "clean.png,clean,281,,,,x",
+            "modified\0.png,modified,281,clean.png,cAdv,m,x",
+            "modified.png,modified,281,cle\0an.png,cAdv,m,x",
+            "modified.png,modified,281,clean.png,c\0Adv,m,x",
+            "modified.png,modified,281,clean.png,cAdv,\0m,x",
+            "modified\0.png,modified,281,clean.png,cAdv,m,x,more",
+        ]
+        (folder.path / "manifest.csv").write_text("\n".join(lines))
+        folder.add("clean.png", "modified.png")
+        batch = ImportBatch()
+        summary = import_manifest(manifest=folder.path / "manifest.csv", images=folder.images, batch=batch)
+        assert summary.imported == 1
+        assert failures(summary) == [
+            (3, "filename"),
+            (4, "source_filename"),
+            (5, "attack"),
+            (6, "target_model"),
+            (7, ""),
+        ]
+        batch.refresh_from_db()
+        assert "Columns not read: note." in batch.notes
+        texts = [batch.notes, *(text for row in batch.rows.all() for text in (row.filename, row.message))]
+        assert not [text for text in texts if "\0" in text]
+        assert [row.filename for row in batch.rows.all()] == ["clean.png", *["modified.png"] * 5]
+
+    def test_a_manifest_of_control_characters_is_refused(self, folder):
+        (folder.path / "manifest.csv").write_bytes("filename,kind\na.png,clean\n".encode("utf-16-le"))
+        batch = ImportBatch()
+        with pytest.raises(ImportFailed, match="lacks the column class_index"):
+            import_manifest(manifest=folder.path / "manifest.csv", images=folder.images, batch=batch)
+        batch.refresh_from_db()
+        assert batch.status == ImportStatus.FAILED
+        assert "\0" not in batch.error
+
     def test_absent_file(self, folder):
         summary = folder.add("clean.png").run(clean(), modified("absent.png"))
         assert failures(summary) == [(3, "filename")]

@@ -98,6 +98,7 @@ class TestFileErrors:
             ("filename,kind,synset\na,clean,n02123045\n".encode("utf-16"), "not UTF-8"),
             (b'filename,kind,synset\n"a.png,clean,n02123045\n', "not valid CSV"),
             (b"PK\x03\x04\x00\x00", "lacks the columns|not UTF-8"),
+            ("filename,kind\na,clean\n".encode("utf-16-le"), "lacks the column class_index"),
         ],
     )
     def test_one_clear_error(self, content, words):
@@ -137,6 +138,12 @@ class TestRowErrors:
             ("a.png,modified,281,,b.png,,,,", "attack", "is empty"),
             ("a.png,modified,281,,../b.png,cAdv,,,", "source_filename", "leads out"),
             ("a.png,clean,281,,,,,,,more", "", "10 cells, the header 9"),
+            ("a\0.png,clean,281,,,,,,", "filename", "control character U+0000"),
+            ("a.png,cl\0ean,281,,,,,,", "kind", "control character U+0000 ('cl\\x00ean')"),
+            ("a.png,clean,28\x001,,,,,,", "class_index", "U+0000"),
+            ("a.png,modified,281,,b\0.png,cAdv,,,", "source_filename", "U+0000"),
+            ("a.png,modified,281,,b.png,c\x1bAdv,,,", "attack", "U+001B"),
+            ('a.png,clean,281,,,,"m\nn",281,', "target_model", "U+000A"),
         ],
     )
     def test_row_column_and_reason(self, row, column, words):
@@ -144,6 +151,10 @@ class TestRowErrors:
         assert len(found) == 1
         assert found[0][:2] == (3, column)
         assert words in found[0][2]
+
+    @pytest.mark.parametrize("row", ["a\0.png,clean,281,,,,,,", "a\0.png,clean,281,,,,,,,more"])
+    def test_the_name_of_a_row_can_be_stored(self, row):
+        assert parse(manifest(row)).errors[0].filename == "a.png"
 
     def test_the_other_rows_are_read(self):
         parsed = parse(manifest("a.png,cleen,281,,,,,,", "b.png,clean,281,,,,,,"))
