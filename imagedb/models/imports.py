@@ -12,7 +12,7 @@ class ImportStatus(models.TextChoices):
     WAITING = "waiting", "Waiting for a worker"
     RUNNING = "running", "Running"
     DONE = "done", "Done"
-    FAILED = "failed", "Failed: nothing could be read"
+    FAILED = "failed", "Failed"
 
 
 class ImportBatch(models.Model):

@@ -111,14 +111,18 @@ class ImportRun:
             errors_of_row[error.row_number].append(error)
         for errors in errors_of_row.values():
             self._record_failure(errors)
-        # The sort is stable: within a kind the manifest's order stays.
-        rows = sorted(self.manifest.rows, key=lambda row: row.kind != ImageKind.CLEAN)
-        for done, row in enumerate(rows, start=len(errors_of_row) + 1):
-            self._beat()
+        remaining = []
+        for row in self.manifest.rows:
+            # First what is in already, so that the counts never say less than the catalogue has.
             if earlier := done_before.get(row.number):
                 self._count(row, earlier.result, earlier.image)
             else:
-                self._import_row(row)
+                remaining.append(row)
+        # The sort is stable: within a kind the manifest's order stays.
+        remaining.sort(key=lambda row: row.kind != ImageKind.CLEAN)
+        for done, row in enumerate(remaining, start=self.summary.row_count - len(remaining) + 1):
+            self._beat()
+            self._import_row(row)
             if progress:
                 progress(done, self.summary.row_count)
         self.summary.errors.sort(key=lambda error: error.row_number)

@@ -139,6 +139,23 @@ def test_an_import_that_could_read_nothing_says_so(client, researcher, django_ca
     assert "is not a ZIP archive" in text_of(client.get(change_url(batch)))
 
 
+@pytest.mark.parametrize(
+    ("imported", "told"),
+    [
+        (0, "No new image was imported."),
+        (1, "1 image had been imported by then, and is in the catalogue."),
+        (2, "2 images had been imported by then, and are in the catalogue."),
+    ],
+)
+def test_an_import_that_stopped_says_what_is_in(client, researcher, imported, told):
+    batch = ImportBatch.objects.create(
+        source_name="roofs.zip", status=ImportStatus.FAILED, row_count=4, imported_count=imported, error="Stopped."
+    )
+    page = text_of(client.get(change_url(batch)))
+    assert "Failed roofs.zip" in page
+    assert f"Stopped. {told}" in page
+
+
 def test_an_import_can_be_run_again(client, researcher, django_capture_on_commit_callbacks):
     batch, _ = upload(client, django_capture_on_commit_callbacks, clean("clean.png"), clean("absent.png"))
     again = reverse("admin:imagedb_importbatch_again", args=[batch.pk])

@@ -120,6 +120,21 @@ class TestTwice:
         batch.refresh_from_db()
         assert (batch.status, batch.imported_count) == (ImportStatus.DONE, 2)
 
+    def test_a_second_try_that_stops_still_counts_what_the_first_put_in(self, monkeypatch):
+        rows = [clean("absent.png"), clean(), modified()]
+        batch = upload({**GOOD, "manifest.csv": manifest_text(rows)})
+        assert importing.run_import(batch.pk).imported == 2
+        later(batch, status=ImportStatus.WAITING)
+
+        def stop(self, row):
+            raise RuntimeError("stopped")
+
+        monkeypatch.setattr(ImportRun, "_import_row", stop)
+        with pytest.raises(RuntimeError):
+            importing.run_import(batch.pk)
+        batch.refresh_from_db()
+        assert (batch.status, batch.imported_count) == (ImportStatus.FAILED, 2)
+
     def test_a_run_that_was_taken_over_stops(self, monkeypatch):
         batch = upload(GOOD)
         put_in = ImportRun._put_in
