@@ -2,8 +2,16 @@
 
 from django.db.models import F, QuerySet
 
-from imagedb.models import Image, ImageKind, Prediction
+from imagedb.models import Image, ImageKind, Prediction, Visibility
+from imagedb.selectors import visible_images
 from studies.models import Study
+
+
+def _images_for(study: Study) -> QuerySet[Image]:
+    """What the study may show to participants: of private images only those that its creator may see."""
+    if study.created_by is None:
+        return Image.objects.exclude(visibility=Visibility.PRIVATE)
+    return visible_images(study.created_by)
 
 
 def usable_clean_images(study: Study) -> QuerySet[Image]:
@@ -14,8 +22,10 @@ def usable_clean_images(study: Study) -> QuerySet[Image]:
     misclassified = Prediction.objects.filter(target_model=study.target_model_id).exclude(
         predicted_class=F("image__image_class")
     )
-    return Image.objects.filter(kind=ImageKind.CLEAN, is_demo=study.attack.is_demo).exclude(
-        pk__in=misclassified.values("image")
+    return (
+        _images_for(study)
+        .filter(kind=ImageKind.CLEAN, is_demo=study.attack.is_demo)
+        .exclude(pk__in=misclassified.values("image"))
     )
 
 
@@ -24,6 +34,8 @@ def usable_modified_images(study: Study) -> QuerySet[Image]:
     unsuccessful = Prediction.objects.filter(
         target_model=study.target_model_id, predicted_class=F("image__image_class")
     )
-    return Image.objects.filter(
-        kind=ImageKind.MODIFIED, attack=study.attack_id, target_model=study.target_model_id
-    ).exclude(pk__in=unsuccessful.values("image"))
+    return (
+        _images_for(study)
+        .filter(kind=ImageKind.MODIFIED, attack=study.attack_id, target_model=study.target_model_id)
+        .exclude(pk__in=unsuccessful.values("image"))
+    )

@@ -1,5 +1,6 @@
 """What a study shows: its datasets, and the images made for instructions and checks."""
 
+import logging
 from dataclasses import dataclass
 
 from django.core.files.base import ContentFile
@@ -9,6 +10,7 @@ from PIL import Image as PillowImage
 
 from imagedb.models import Image
 from imagedb.pixels import rendition_png
+from scooter_site.common.tasks import RETRYABLE
 from studies.draw import Candidate, Draw, DrawImpossible, draw_images
 from studies.models import (
     Dataset,
@@ -25,6 +27,8 @@ from studies.selectors import usable_clean_images, usable_modified_images
 from studies.services.plate_pool import ensure_plate_pool
 from studies.stimuli import modify
 
+logger = logging.getLogger(__name__)
+
 # The types of modification that instructions and comprehension check show, in turn.
 SHOWN_MODIFICATIONS = [Modification.COLOUR, Modification.FILTER, Modification.PIXEL]
 EXAMPLE_COUNT = len(SHOWN_MODIFICATIONS)
@@ -37,21 +41,44 @@ class _PlannedStimulus:
     modification: Modification
 
 
+class UnreadableImage(Exception):
+    """The stored file of a catalogue image is not there or no picture; the message names the image and the remedy."""
+
+
 def build_materials(study_id: int) -> None:
     """Draw the datasets, make the check images and the plate pool, and make the study ready.
 
-    Where the images do not suffice, ``materials_error`` says what is missing and how to mend it. The work is done
-    outside a transaction and stored in a short one; if the study was built or asked for again meanwhile, what was
-    made here is thrown away. So it may run twice, also at once.
+    Where the images do not suffice, ``materials_error`` says what is missing and how to mend it; where anything else
+    fails that another try would not mend, it says so, and the log has the traceback. Only errors that another try may
+    mend are raised. The work is done outside a transaction and stored in a short one; if the study was built or asked
+    for again meanwhile, what was made here is thrown away. So it may run twice, also at once.
     """
     study = Study.objects.select_related("attack").get(pk=study_id)
     if not _is_wanted(study):
         return
     try:
-        draw = _draw(study)
+        _build(study)
     except DrawImpossible as error:
         _store_error(study, str(error))
-        return
+    except RETRYABLE:
+        raise
+    except Exception as error:
+        # Without a stored error the study would look as if it were still being built, for ever.
+        logger.exception("The materials of study %s could not be built", study_id)
+        _store_error(study, _explained(error))
+
+
+def _explained(error: Exception) -> str:
+    if isinstance(error, UnreadableImage):
+        return str(error)
+    return (
+        f"An unexpected error stopped the build ({type(error).__name__}: {error}). The settings can be changed and the "
+        "build started again; if that does not help, the worker's log tells the site's administrator more."
+    )
+
+
+def _build(study: Study) -> None:
+    draw = _draw(study)
     if study.plate_count:
         ensure_plate_pool()
     stimuli = _make_stimuli(study, list(draw.check_sources))
@@ -60,8 +87,12 @@ def build_materials(study_id: int) -> None:
         stored = _store(study, draw, stimuli)
     finally:
         if not stored:
-            for stimulus in stimuli:
-                stimulus.file.delete(save=False)
+            _delete_files(stimuli)
+
+
+def _delete_files(stimuli: list[Stimulus]) -> None:
+    for stimulus in stimuli:
+        stimulus.file.delete(save=False)
 
 
 def _is_wanted(study: Study) -> bool:
@@ -101,29 +132,49 @@ def _planned_stimuli(study: Study) -> list[_PlannedStimulus]:
 
 
 def _make_stimuli(study: Study, source_ids: list[int]) -> list[Stimulus]:
-    """Rows with their files stored, but not yet in the database. Each planned one has a source of its own."""
+    """Rows with their files stored, but not yet in the database. Each planned one has a source of its own.
+
+    If one cannot be made, the files of those before it are deleted again.
+    """
     sources = Image.objects.in_bulk(source_ids)
-    stimuli = []
-    for index, (planned, source_id) in enumerate(zip(_planned_stimuli(study), source_ids, strict=True)):
-        source = sources[source_id]
-        with source.rendition.open("rb") as file, PillowImage.open(file) as opened:
-            picture = opened.convert("RGB")
-        versions = {planned.modification: modify(planned.modification.value, picture, study.seed + index)}
-        if planned.purpose != StimulusPurpose.ATTENTION:
-            versions[Modification.NONE] = picture
-        for modification, version in versions.items():
-            stimulus = Stimulus(
-                study=study,
-                purpose=planned.purpose,
-                number=planned.number,
-                modification=modification,
-                pair_modification=planned.modification,
-                source=source,
-            )
-            # The encoder of the catalogue: no property of the file tells these from the images of the datasets.
-            stimulus.file.save("stimulus.png", ContentFile(rendition_png(version)), save=False)
-            stimuli.append(stimulus)
+    stimuli: list[Stimulus] = []
+    try:
+        for index, (planned, source_id) in enumerate(zip(_planned_stimuli(study), source_ids, strict=True)):
+            source = sources[source_id]
+            picture = _picture(source)
+            versions = {planned.modification: modify(planned.modification.value, picture, study.seed + index)}
+            if planned.purpose != StimulusPurpose.ATTENTION:
+                versions[Modification.NONE] = picture
+            for modification, version in versions.items():
+                stimulus = Stimulus(
+                    study=study,
+                    purpose=planned.purpose,
+                    number=planned.number,
+                    modification=modification,
+                    pair_modification=planned.modification,
+                    source=source,
+                )
+                # The encoder of the catalogue: no property of the file tells these from the images of the datasets.
+                stimulus.file.save("stimulus.png", ContentFile(rendition_png(version)), save=False)
+                stimuli.append(stimulus)
+    except BaseException:
+        _delete_files(stimuli)
+        raise
     return stimuli
+
+
+def _picture(source: Image) -> PillowImage.Image:
+    """The rendition of a catalogue image, as RGB. Raises UnreadableImage."""
+    try:
+        with source.rendition.open("rb") as file, PillowImage.open(file) as opened:
+            return opened.convert("RGB")
+    except RETRYABLE:
+        raise
+    except OSError as error:
+        raise UnreadableImage(
+            f"The stored file of the image “{source}” ({source.public_id}) is not there or cannot be read as a "
+            "picture. Check that the storage is complete, or delete the image, and build again."
+        ) from error
 
 
 def _store(built: Study, draw: Draw, stimuli: list[Stimulus]) -> bool:

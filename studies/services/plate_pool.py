@@ -30,3 +30,6 @@ def ensure_plate_pool() -> None:
                 plate.save()
         except IntegrityError:  # another worker made it meanwhile
             plate.file.delete(save=False)
+        except BaseException:
+            plate.file.delete(save=False)
+            raise

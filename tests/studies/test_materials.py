@@ -1,13 +1,15 @@
 """Datasets, check images and plates of a study."""
 
 import io
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from django.contrib.auth.models import User
 from PIL import Image as PillowImage
 
-from imagedb.models import Image, ImageKind, Prediction
+from imagedb.models import Image, ImageKind, Prediction, Visibility
 from scooter_site.common.storage import protected_storage
 from studies.models import (
     ColourPlate,
@@ -20,6 +22,7 @@ from studies.models import (
     StimulusPurpose,
     StudyStatus,
 )
+from studies.selectors import usable_clean_images, usable_modified_images
 from studies.services import life, materials, plate_pool
 from tests import factories, walks
 
@@ -178,6 +181,86 @@ def test_only_usable_images_are_drawn():
     )
     assert not used & unusable
     assert modified.filter(pk__in=used).count() == 3
+
+
+def test_private_images_are_drawn_only_if_the_creator_may_see_them():
+    lab, other_lab, admin = (User.objects.create_user(name) for name in ("lab", "other-lab", "admin"))
+    admin.is_staff = admin.is_superuser = True
+    admin.save()
+    study = factories.study()
+    made_by = {"lab": lab, "other": other_lab}
+    images = {
+        (kind, owner): make(visibility=Visibility.PRIVATE, uploaded_by=user)
+        for owner, user in made_by.items()
+        for kind, make in (
+            ("clean", factories.clean_image),
+            ("modified", partial(factories.modified_image, attack=study.attack, target_model=study.target_model)),
+        )
+    }
+
+    def usable(creator):
+        study.created_by = creator
+        assert usable_clean_images(study).filter(visibility=Visibility.PUBLIC).count() == 2
+        found = {*usable_clean_images(study), *usable_modified_images(study)}
+        return {key for key, image in images.items() if image in found}
+
+    assert usable(None) == set()
+    assert usable(lab) == {("clean", "lab"), ("modified", "lab")}
+    assert usable(other_lab) == {("clean", "other"), ("modified", "other")}
+    assert usable(admin) == {("clean", "lab"), ("modified", "lab"), ("clean", "other"), ("modified", "other")}
+
+
+def study_to_build():
+    study = factories.study()
+    factories.images_for(study)
+    factories.plate_pool()
+    return study
+
+
+def test_a_missing_file_stops_the_build_with_a_message_and_leaves_nothing(caplog):
+    study = study_to_build()
+    before = stored_stimuli()
+    last = Image.objects.get(pk=materials._draw(study).check_sources[-1])
+    last.rendition.storage.delete(last.rendition.name)
+    life.build_materials(study.pk)
+    study.refresh_from_db()
+    assert study.status == StudyStatus.DRAFT
+    assert f"({last.public_id}) is not there or cannot be read" in study.materials_error
+    assert stored_stimuli() == before
+    assert "FileNotFoundError" in caplog.text
+
+
+def test_an_unexpected_error_is_told_and_logged(monkeypatch, caplog):
+    study = study_to_build()
+    before = stored_stimuli()
+
+    def fail(*args):
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr(materials, "_store", fail)
+    life.build_materials(study.pk)
+    study.refresh_from_db()
+    assert "An unexpected error stopped the build (ZeroDivisionError: division by zero)" in study.materials_error
+    assert "Traceback" in caplog.text
+    assert stored_stimuli() == before
+
+
+def test_what_another_try_may_mend_is_raised_and_not_told(monkeypatch):
+    study = study_to_build()
+    before = stored_stimuli()
+    modify = materials.modify
+
+    def fail_later(modification, picture, seed):
+        if modification == Modification.CORRUPTION:
+            raise ConnectionError("storage away")
+        return modify(modification, picture, seed)
+
+    monkeypatch.setattr(materials, "modify", fail_later)
+    with pytest.raises(ConnectionError):
+        life.build_materials(study.pk)
+    study.refresh_from_db()
+    assert study.materials_error == ""
+    assert stored_stimuli() == before
 
 
 def test_building_anew_deletes_old_files_and_test_data(django_capture_on_commit_callbacks):
