@@ -85,12 +85,25 @@ class StudyCreateForm(forms.ModelForm):
         }
 
 
+class TextField(forms.CharField):
+    """A long text. Browsers send line ends as CR LF, texts are stored with LF: that alone is no change."""
+
+    widget = UnfoldAdminTextareaWidget
+
+    def to_python(self, value: Any) -> Any:
+        text = super().to_python(value)
+        return text.replace("\r\n", "\n").replace("\r", "\n") if text else text
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return super().has_changed(self.to_python(initial), data)
+
+
 class StudyForm(forms.ModelForm):
     """Every number and text of a draft. A changed text is stored as a new version."""
 
-    text_consent = forms.CharField(label="Consent", widget=UnfoldAdminTextareaWidget({"rows": 18}))
-    text_instructions = forms.CharField(label="Instructions", widget=UnfoldAdminTextareaWidget({"rows": 14}))
-    text_question = forms.CharField(label="Question above the scale", widget=UnfoldAdminTextareaWidget({"rows": 2}))
+    text_consent = TextField(label="Consent", widget=UnfoldAdminTextareaWidget({"rows": 18}))
+    text_instructions = TextField(label="Instructions", widget=UnfoldAdminTextareaWidget({"rows": 14}))
+    text_question = TextField(label="Question above the scale", widget=UnfoldAdminTextareaWidget({"rows": 2}))
 
     class Meta:
         model = Study

@@ -307,7 +307,9 @@ class StudyAdmin(StayOnPage, ModelAdmin):
             "back_url": change_url(study),
             "fits": study.status in action.states,
             "amounts": amounts(study),
-            "unready": [line for line in selectors.readiness(study) if not line.ok] if action.name == "launch" else [],
+            "unready": [line for line in selectors.readiness(study, look_for_files=True) if not line.ok]
+            if action.name == "launch"
+            else [],
         }
         request.current_app = self.admin_site.name
         return TemplateResponse(request, "admin/studies/study_question.html", context)

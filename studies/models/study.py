@@ -2,6 +2,7 @@ import uuid
 from decimal import Decimal
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
@@ -173,6 +174,28 @@ class Study(models.Model):
 
     def __str__(self) -> str:
         return self.title
+
+    def clean(self) -> None:
+        """Refuse more attention checks than have room, which would leave no order to show them in."""
+        most = self.most_attention_checks
+        if self.attention_check_count > most:
+            images = self.clean_per_dataset + self.modified_per_dataset
+            field = "instructed_check_count" if self.instructed_check_count else "corrupted_check_count"
+            raise ValidationError(
+                {
+                    field: f"{self.attention_check_count} attention checks (corrupted and instructed ones together) do "
+                    f"not fit between {images} images without being first, last or adjacent: set at most {most}."
+                }
+            )
+
+    @property
+    def attention_check_count(self) -> int:
+        return self.corrupted_check_count + self.instructed_check_count
+
+    @property
+    def most_attention_checks(self) -> int:
+        """How many checks there is room for: one between any two images."""
+        return max(0, self.clean_per_dataset + self.modified_per_dataset - 1)
 
     @property
     def trial_count(self) -> int:

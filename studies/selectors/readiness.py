@@ -1,11 +1,13 @@
 """Whether a study can be launched, and what to do where it cannot."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from django.db.models import F, Q
 from django.db.models.fields.files import FieldFile
 
-from imagedb.models import ImageKind
+from imagedb.models import Image, ImageKind
 from studies import pay
 from studies.flow import Outcome
 from studies.models import (
@@ -22,9 +24,11 @@ from studies.models import (
 )
 from studies.selectors.images import usable_clean_images, usable_modified_images
 
-# All check images are looked for in the storage, but of the datasets' images only this many: on object storage each
-# one is a request, and a study has thousands.
+# Of the datasets' images, which may be thousands, at most this many are looked for in the storage, besides all check
+# images and plates: on object storage each one is a request.
 DATASET_FILES_LOOKED_AT = 200
+# More modified images than this, as a share, must not differ in size from their sources.
+LARGEST_SHARE_OF_OTHER_SIZES = 0.1
 
 
 @dataclass(frozen=True)
@@ -36,14 +40,19 @@ class ReadinessLine:
     detail: str
 
 
-def readiness(study: Study) -> list[ReadinessLine]:
-    """Everything a launch needs, in the order in which a researcher sees to it."""
+def readiness(study: Study, *, look_for_files: bool = False) -> list[ReadinessLine]:
+    """Everything a launch needs, in the order in which a researcher sees to it.
+
+    ``look_for_files``: also whether the files are in the storage, hundreds of requests on object storage. For the
+    launch itself, not for pages that are looked at often.
+    """
     return [
         _images(study),
+        _sizes(study),
         _datasets(study),
         _check_images(study),
         _plates(study),
-        _files(study),
+        *([_files(study)] if look_for_files else []),
         _attention_checks(study),
         _texts(study),
         _contact(study),
@@ -66,8 +75,43 @@ def _images(study: Study) -> ReadinessLine:
             f"{modified_needed - modified} more modified images of {study.attack} against {study.target_model}"
         )
     if missing:
-        return ReadinessLine(False, label, f"{found} Import {' and '.join(missing)}, or plan fewer datasets.")
+        return ReadinessLine(
+            False,
+            label,
+            f"{found} Import {' and '.join(missing)}, or plan fewer datasets. Private images that the creator of the "
+            "study may not see are not used.",
+        )
     return ReadinessLine(True, label, found)
+
+
+def _sizes(study: Study) -> ReadinessLine:
+    """Whether the size of a picture could tell its kind.
+
+    Photographs have many sizes and a dataset never shows a modified image beside its source, so the sizes of the two
+    kinds need not occur in both. What must hold is that the attack kept the size: then both kinds come from the same
+    mixture of sizes.
+    """
+    label = "Size does not tell the kind"
+    if study.materials_built_at is None:
+        modified = usable_modified_images(study)
+    else:
+        shown = DatasetImage.objects.filter(study=study)
+        modified = Image.objects.filter(kind=ImageKind.MODIFIED, pk__in=shown.values("image"))
+    total = modified.count()
+    other = modified.filter(~Q(width=F("source__width")) | ~Q(height=F("source__height")))
+    count = other.count()
+    if count > LARGEST_SHARE_OF_OTHER_SIZES * total:
+        example = other.select_related("source").order_by("id")[0]
+        return ReadinessLine(
+            False,
+            label,
+            f"{count} of {total} modified images differ in width or height from their clean source, such as "
+            f"{example.original_filename}: {example.width} x {example.height} instead of "
+            f"{example.source.width} x {example.source.height} pixels. Participants could tell modified images by "
+            "their size. Import both versions in one size, for example the clean images scaled and cropped as the "
+            "attack's input was, and build the materials again.",
+        )
+    return ReadinessLine(True, label, f"{total - count} of {total} modified images have the size of their source.")
 
 
 def _datasets(study: Study) -> ReadinessLine:
@@ -127,12 +171,10 @@ def _plates(study: Study) -> ReadinessLine:
 
 def _files(study: Study) -> ReadinessLine:
     label = "Image files within reach"
-    dataset_images = [
-        row.image.rendition for row in DatasetImage.objects.filter(study=study).select_related("image").order_by("id")
-    ]
-    stride = max(1, len(dataset_images) // DATASET_FILES_LOOKED_AT)
+    rows = DatasetImage.objects.filter(study=study).select_related("image").order_by("id")
+    stride = max(1, math.ceil(rows.count() / DATASET_FILES_LOOKED_AT))  # evenly over all datasets
     files: list[FieldFile] = [
-        *dataset_images[::stride],
+        *(row.image.rendition for row in rows[::stride]),
         *(stimulus.file for stimulus in Stimulus.objects.filter(study=study)),
     ]
     if study.plate_count:
@@ -154,14 +196,14 @@ def _missing(files: Iterable[FieldFile]) -> list[str]:
 
 def _attention_checks(study: Study) -> ReadinessLine:
     label = "Attention checks"
-    checks = study.corrupted_check_count + study.instructed_check_count
+    checks, most = study.attention_check_count, study.most_attention_checks
     images = study.clean_per_dataset + study.modified_per_dataset
-    if checks > images - 1:
+    if checks > most:
         return ReadinessLine(
             False,
             label,
             f"{checks} checks do not fit between {images} images without being first, last or adjacent: "
-            f"set at most {images - 1}.",
+            f"set at most {most}.",
         )
     return ReadinessLine(True, label, f"{checks} among {images} images.")
 

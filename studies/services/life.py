@@ -17,7 +17,7 @@ from studies import tasks
 from studies.flow import Outcome
 from studies.models import CompletionCode, Study, StudyStatus, StudyText, TextKind
 from studies.presets import PRESETS
-from studies.selectors import readiness, study_text
+from studies.selectors import ReadinessLine, readiness, study_text
 from studies.services.materials import build_materials, delete_materials
 
 __all__ = [
@@ -67,6 +67,7 @@ MATERIAL_SETTINGS = {
     "dataset_count",
     "clean_per_dataset",
     "modified_per_dataset",
+    "plate_count",
     "comprehension_pair_count",
     "corrupted_check_count",
     "seed",
@@ -222,7 +223,7 @@ def _discard_materials(study: Study) -> None:
 def launch(study: Study) -> Study:
     """Let participants in; from now on the settings are frozen. Raises StudyStateError with every failing line."""
     study.refresh_from_db()  # what is judged are the stored settings
-    failing = [] if study.status == StudyStatus.RUNNING else [line for line in readiness(study) if not line.ok]
+    failing = [] if study.status == StudyStatus.RUNNING else _failing(study)
     with transaction.atomic():
         locked = _locked(study)
         if locked.status == StudyStatus.RUNNING:
@@ -239,7 +240,11 @@ def launch(study: Study) -> Study:
     return _refreshed(study)
 
 
-def _said(failing: list[Any]) -> str:
+def _failing(study: Study) -> list[ReadinessLine]:
+    return [line for line in readiness(study, look_for_files=True) if not line.ok]
+
+
+def _said(failing: list[ReadinessLine]) -> str:
     return " ".join(f"{line.label}: {line.detail}" for line in failing)
 
 

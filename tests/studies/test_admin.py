@@ -49,6 +49,10 @@ def text_of(response) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", content)).split())
 
 
+def as_browsers_send(text):
+    return text.replace("\n", "\r\n")
+
+
 def posted(study, **changes):
     """The settings form as a browser sends it, with ``changes``."""
     names = [field.name for field in Study._meta.concrete_fields if field.editable and field.name != "id"]
@@ -60,7 +64,7 @@ def posted(study, **changes):
         elif value:
             data[name] = "on"
     for kind in TextKind:
-        data[f"text_{kind.value}"] = selectors.study_text(study, kind).body
+        data[f"text_{kind.value}"] = as_browsers_send(selectors.study_text(study, kind).body)
     codes = list(study.completion_codes.all())
     data |= {
         "completion_codes-TOTAL_FORMS": len(codes),
@@ -145,11 +149,14 @@ def test_a_page_saved_without_a_change_makes_no_new_text(client, researcher):
     study = factories.study()
     client.post(change_url(study), posted(study))
     assert study.texts.count() == 3
+    client.post(change_url(study), posted(study, text_consent="One.\r\n\r\nTwo."))
+    assert selectors.study_text(study, TextKind.CONSENT).body == "One.\n\nTwo."
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
+        ({"instructed_check_count": 20}, "21 attention checks (corrupted and instructed ones together) do not fit"),
         ({"plates_required": 6}, "More plates must be right than are shown."),
         ({"comprehension_required": 13}, "More pairs must be right than are shown."),
         ({"scale_minimum": 100}, "The highest value must be above the lowest."),
@@ -260,6 +267,17 @@ def test_the_launch_is_confirmed_with_places_and_cost(client, researcher):
     assert "Places 23" in page
     assert "GBP 1.65" in page
     assert "GBP 37.95" in page
+    study.refresh_from_db()
+    assert study.status == StudyStatus.READY
+
+
+def test_missing_files_are_found_out_by_the_question_before_the_launch(client, researcher):
+    study = factories.ready_study()
+    stimulus = study.stimuli.first()
+    stimulus.file.storage.delete(stimulus.file.name)
+    assert do(study, "launch").encode() in client.get(change_url(study)).content
+    assert stimulus.file.name in text_of(client.get(do(study, "launch")))
+    client.post(do(study, "launch"))
     study.refresh_from_db()
     assert study.status == StudyStatus.READY
 

@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 
 from studies import links, selectors
 from studies.flow import Outcome
-from studies.models import DatasetImage, Study, StudyStatus, TextKind
+from studies.models import ColourPlate, DatasetImage, Study, StudyStatus, TextKind
 from studies.presets import PRESETS, TEXT_PLACEHOLDERS
 from studies.selectors import readiness
 from studies.services import life, materials
@@ -129,6 +129,35 @@ def test_settings_change_before_launch_and_are_checked():
         life.change_settings(study, plates_required=9)
     study.refresh_from_db()
     assert study.plates_required == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"instructed_check_count": 5}, "instructed_check_count"),
+        ({"corrupted_check_count": 6, "instructed_check_count": 0}, "corrupted_check_count"),
+        ({"clean_per_dataset": 1, "modified_per_dataset": 1}, "instructed_check_count"),
+    ],
+)
+def test_more_checks_than_fit_between_the_images_are_refused(changes, field):
+    study = factories.ready_study()
+    with pytest.raises(ValidationError, match="do not fit between") as refused:
+        life.change_settings(study, **changes)
+    assert set(refused.value.message_dict) == {field}
+    study.refresh_from_db()
+    assert study.status == StudyStatus.READY
+    assert life.change_settings(study, instructed_check_count=4).instructed_check_count == 4
+
+
+def test_a_colour_check_that_is_added_has_its_plates_made():
+    study = factories.ready_study(plate_count=0, plates_required=0)
+    ColourPlate.objects.all().delete()
+    life.change_settings(study, plate_count=5)
+    assert study.status == StudyStatus.DRAFT
+    life.build_materials(study.pk)
+    study.refresh_from_db()
+    assert study.status == StudyStatus.READY
+    assert ColourPlate.objects.exists()
 
 
 def test_materials_do_not_outlive_the_settings_they_were_made_by(monkeypatch):

@@ -3,17 +3,20 @@
 from decimal import Decimal
 
 import pytest
+from django.db.models import Q
 
 from imagedb.models import Image, Prediction
+from scooter_site.common.storage import LocalStorage
 from studies.models import ColourPlate, DatasetImage, Stimulus, StudyText
 from studies.selectors import readiness
+from studies.services import life
 from tests import factories
 
 pytestmark = pytest.mark.django_db
 
 
 def failing(study):
-    return {line.label: line.detail for line in readiness(study) if not line.ok}
+    return {line.label: line.detail for line in readiness(study, look_for_files=True) if not line.ok}
 
 
 def test_a_built_study_is_ready():
@@ -35,10 +38,8 @@ def test_a_study_without_checks_is_ready():
 
 def test_a_fresh_draft_says_everything_that_is_missing():
     found = failing(factories.study(contact_email=""))
-    assert found["Enough images of each kind"].endswith(
-        "Import 6 more clean images and 6 more modified images of Attack "
-        f"{found['Enough images of each kind'].split('images of Attack ')[1]}"
-    )
+    assert "Import 6 more clean images and 6 more modified images of Attack " in found["Enough images of each kind"]
+    assert "may not see are not used" in found["Enough images of each kind"]
     assert "build them" in found["Datasets with exact counts"]
     assert "Build the materials again" in found["Examples and check images"]
     assert "Build the materials again" in found["Colour plates"]
@@ -76,6 +77,11 @@ def lose_a_rendition(study):
     image.rendition.storage.delete(image.rendition.name)
 
 
+def shrink_the_modified(study):
+    image = DatasetImage.objects.filter(image__kind="modified").first().image
+    Image.objects.filter(pk=image.pk).update(width=32, height=24)
+
+
 def set_on(**fields):
     def change(study):
         for name, value in fields.items():
@@ -88,6 +94,8 @@ def set_on(**fields):
     ("spoil", "label", "words"),
     [
         (unmake_an_attack, "Enough images of each kind", "Import 1 more modified images"),
+        (shrink_the_modified, "Size does not tell the kind", "1 of 6 modified images differ in width or height"),
+        (shrink_the_modified, "Size does not tell the kind", "32 x 24 instead of 64 x 48 pixels"),
         (spoil_counts, "Datasets with exact counts", "dataset 2 holds 2 clean and 3 modified images"),
         (put_beside_its_source, "Datasets with exact counts", "beside its own source"),
         (set_on(dataset_count=1), "Datasets with exact counts", "2 datasets instead of 1. Build the materials again"),
@@ -124,3 +132,42 @@ def test_low_pay_outside_a_panel_is_only_remarked_on():
     assert line.ok
     assert "GBP 1.08 for a complete run" in line.detail
     assert "On Prolific this would not do" in line.detail
+
+
+def test_sizes_of_many_kinds_are_fine_as_long_as_the_attack_kept_them():
+    study = factories.study()
+    factories.images_for(study)
+    factories.plate_pool()
+    for number, image in enumerate(Image.objects.filter(kind="clean")):
+        Image.objects.filter(Q(pk=image.pk) | Q(source=image.pk)).update(width=300 + number, height=200)
+    life.build_materials(study.pk)
+    study.refresh_from_db()
+    assert failing(study) == {}
+
+
+def test_one_modified_image_in_ten_may_have_another_size():
+    study = factories.ready_study(dataset_count=2, clean_per_dataset=5, modified_per_dataset=5)
+    shrink_the_modified(study)
+    assert failing(study) == {}
+
+
+def test_sizes_are_told_before_anything_is_built():
+    study = factories.study()
+    factories.images_for(study)
+    Image.objects.filter(kind="modified").update(width=32)
+    assert "6 of 6 modified images" in failing(study)["Size does not tell the kind"]
+
+
+def test_files_are_looked_for_only_when_asked_to(monkeypatch):
+    study = factories.ready_study()
+    asked = []
+    monkeypatch.setattr(LocalStorage, "exists", lambda storage, name: asked.append(name) or True)
+    labels = {line.label for line in readiness(study)}
+    assert (asked, "Image files within reach" in labels) == ([], False)
+    readiness(study, look_for_files=True)
+    assert len(asked) == 12 + Stimulus.objects.count() + ColourPlate.objects.count()
+
+    asked.clear()
+    monkeypatch.setitem(readiness.__globals__, "DATASET_FILES_LOOKED_AT", 7)
+    readiness(study, look_for_files=True)
+    assert len(asked) == 6 + Stimulus.objects.count() + ColourPlate.objects.count()
