@@ -10,6 +10,7 @@ from studies.selectors.participations import (
     progress,
     trials_to_preload,
     unanswered_trials,
+    unfinished_participations,
 )
 from studies.selectors.places import holds_dataset_place, places_left, places_taken, takes_place
 from studies.selectors.ratings import PairState, ScaleRatings, countable_participations, pair_states, valid_ratings
@@ -20,6 +21,7 @@ from studies.selectors.studies import (
     StudyLinks,
     monitor,
     render_text,
+    studies_with_lost_build,
     study_links,
     study_text,
 )
@@ -45,11 +47,13 @@ __all__ = [
     "progress",
     "readiness",
     "render_text",
+    "studies_with_lost_build",
     "study_links",
     "study_text",
     "takes_place",
     "trials_to_preload",
     "unanswered_trials",
+    "unfinished_participations",
     "usable_clean_images",
     "usable_modified_images",
     "valid_ratings",

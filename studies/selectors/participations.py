@@ -1,9 +1,12 @@
-"""What a participant may see now."""
+"""Where participants are, and what they may see now."""
 
 from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import QuerySet
 
 from studies.flow import Step
-from studies.models import PairTrial, Participation, PlateTrial, Trial, TrialKind
+from studies.models import PairTrial, Participation, ParticipationKind, PlateTrial, Trial, TrialKind
 
 PRELOAD_COUNT = 2
 
@@ -73,3 +76,9 @@ def progress(participation: Participation) -> Progress:
         trials = participation.trials
         return Progress(done=trials.filter(rating__isnull=False).count(), total=trials.count())
     return Progress(done=0, total=0)
+
+
+def unfinished_participations(not_seen_since: datetime) -> QuerySet[Participation]:
+    """Participations, but for previews, that have not ended and whose participant was last seen before then."""
+    unfinished = Participation.objects.exclude(step=Step.END).exclude(kind=ParticipationKind.PREVIEW)
+    return unfinished.filter(last_seen_at__lt=not_seen_since)

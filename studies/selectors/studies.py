@@ -1,13 +1,14 @@
 """Studies: texts, links, and how a running one is going."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
 from studies.flow import Outcome, Step
 from studies.links import test_token
-from studies.models import Panel, Participation, ParticipationKind, Rating, Study, StudyText, TrialKind
+from studies.models import Panel, Participation, ParticipationKind, Rating, Study, StudyStatus, StudyText, TrialKind
 from studies.pay import amount_due
 from studies.selectors.places import holds_dataset_place, places_taken
 from studies.selectors.ratings import countable_participations
@@ -31,6 +32,16 @@ def render_text(study: Study, body: str) -> str:
     for placeholder, value in values.items():
         body = body.replace(placeholder, value)
     return body
+
+
+def studies_with_lost_build(requested_before: datetime) -> QuerySet[Study]:
+    """Studies whose materials were asked for before then, and were neither built nor found impossible to build."""
+    return Study.objects.filter(
+        status=StudyStatus.DRAFT,
+        materials_built_at__isnull=True,
+        materials_error="",
+        materials_requested_at__lt=requested_before,
+    )
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,7 @@ from django.utils import timezone
 
 from studies.models import Dataset, Participation, ParticipationKind, Study
 from studies.selectors import holds_dataset_place, takes_place
-
-
-class StudyFull(Exception):
-    """Every place of the study is taken, for now or for good."""
+from studies.services.admission import StudyFull
 
 
 def extend_lease(participation: Participation, study: Study) -> None:

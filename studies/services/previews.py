@@ -8,14 +8,9 @@ from django.utils import timezone
 from studies.flow import Outcome, Step
 from studies.models import Participation, ParticipationKind, Study
 from studies.services.allocation import allocate_dataset
-from studies.services.participations import (
-    InvalidAnswer,
-    end_participation,
-    enter_study,
-    locked_participation,
-    make_pairs,
-    make_trials,
-)
+from studies.services.answers import make_pairs
+from studies.services.entering import enter_study, make_trials
+from studies.services.pointer import InvalidAnswer, end_participation, locked_participation
 
 # Previews that were not left by the button are deleted after this long.
 PREVIEW_LIFE = timedelta(hours=2)

@@ -11,7 +11,7 @@ from django.db import IntegrityError
 from studies import selectors
 from studies.flow import Step
 from studies.models import ParticipantIdentity, Participation, ParticipationKind, PlateTrial, Rating, TrialKind
-from studies.services import life, participations
+from studies.services import answers, entering, life
 from studies.services.materials import build_materials
 from studies.services.participations import answer_plate, answer_trial, finish_instructions, give_feedback
 from tests import factories, walks
@@ -36,7 +36,7 @@ def test_the_loser_of_a_parallel_insert_gets_the_winners_row(monkeypatch):
     """Both look before either has stored anything: the database, not the look, decides."""
     study = factories.running_study()
     meeting, looks = threading.Barrier(2), threading.local()
-    look = participations._of_session
+    look = entering._of_session
 
     def look_together(study, session_id):
         found = look(study, session_id)
@@ -45,7 +45,7 @@ def test_the_loser_of_a_parallel_insert_gets_the_winners_row(monkeypatch):
             meeting.wait(timeout=30)
         return found
 
-    monkeypatch.setattr(participations, "_of_session", look_together)
+    monkeypatch.setattr(entering, "_of_session", look_together)
     results = at_once([lambda: walks.enter(study, session_id="s")] * 2)
     assert failures(results) == []
     assert results[0].pk == results[1].pk
@@ -94,7 +94,7 @@ def test_100_double_submissions_store_one_rating_each_and_agree_on_the_next_item
 def test_a_double_submission_fails_without_the_lock_and_not_with_it(monkeypatch, is_locked):
     participation = walks.to_main(factories.running_study())
     trial = selectors.current_trial(participation)
-    meeting, look = threading.Barrier(2), participations.unanswered_trials
+    meeting, look = threading.Barrier(2), answers.unanswered_trials
 
     def look_together(participation, limit):
         found = look(participation, limit)
@@ -102,12 +102,12 @@ def test_a_double_submission_fails_without_the_lock_and_not_with_it(monkeypatch,
             meeting.wait(timeout=2)
         return found
 
-    monkeypatch.setattr(participations, "unanswered_trials", look_together)
+    monkeypatch.setattr(answers, "unanswered_trials", look_together)
     if not is_locked:
         get = Participation.objects.select_related("study").get
-        monkeypatch.setattr(participations, "locked_participation", lambda pk: get(pk=pk))
+        monkeypatch.setattr(answers, "locked_participation", lambda pk: get(pk=pk))
         # On SQLite it is the transaction that keeps others out, on PostgreSQL the lock within it.
-        monkeypatch.setattr(participations, "transaction", SimpleNamespace(atomic=nullcontext))
+        monkeypatch.setattr(answers, "transaction", SimpleNamespace(atomic=nullcontext))
     results = at_once([lambda: answer_trial(participation.pk, trial.token, 0, walks.TIMINGS)] * 2)
     assert [type(result) for result in failures(results)] == ([] if is_locked else [IntegrityError])
     assert Rating.objects.count() == 1
@@ -126,7 +126,7 @@ def test_other_double_clicks_are_harmless():
     assert participation.pair_trials.count() == study.comprehension_pair_count
     participation.refresh_from_db()
     while (pair := selectors.current_pair(participation)) is not None:
-        participation = participations.answer_pair(participation.pk, pair.token, pair.modified_side)
+        participation = answers.answer_pair(participation.pk, pair.token, pair.modified_side)
     participation = walks.rate_all(participation)
     results = at_once([lambda: give_feedback(participation.pk, {"comment": "x"})] * 3)
     assert failures(results) == []

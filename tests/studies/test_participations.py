@@ -19,7 +19,7 @@ from studies.models import (
     Stimulus,
     TrialKind,
 )
-from studies.services import life, participations
+from studies.services import answers, entering, life, time_out
 from studies.services.participations import (
     AlreadyTookPart,
     Device,
@@ -246,7 +246,7 @@ def test_who_leaves_early_frees_the_place_in_that_dataset(study, leave):
     elif leave == "lease":
         expire_lease(left)
     else:
-        participations.close_timed_out(left.pk, timezone.now() + timedelta(seconds=1))
+        time_out.close_timed_out(left.pk, timezone.now() + timedelta(seconds=1))
     replacement = walks.consent(walks.enter(study))
     assert replacement.dataset_id == left.dataset_id
     with pytest.raises(StudyFull):
@@ -491,7 +491,7 @@ def test_the_tolerance_of_instructed_responses(study):
     for distance in (10, 11):
         trial = participation.trials.get(kind=TrialKind.INSTRUCTED)
         value = trial.instructed_value - distance if trial.instructed_value > 0 else trial.instructed_value + distance
-        failures[distance] = participations._check_passed(trial, value, study)
+        failures[distance] = answers._check_passed(trial, value, study)
     assert failures == {10: True, 11: False}
 
 
@@ -539,7 +539,7 @@ def test_the_code_stays_whatever_is_called_after_the_end(study):
     decline_consent(participation.pk)
     finish_instructions(participation.pk)
     give_feedback(participation.pk, {"comment": "again"})
-    participations.close_timed_out(participation.pk, timezone.now() + timedelta(days=2))
+    time_out.close_timed_out(participation.pk, timezone.now() + timedelta(days=2))
     participation.refresh_from_db()
     assert (participation.outcome, participation.completion_code) == (Outcome.COMPLETED, code)
     assert participation.finished_at == finished_at
@@ -606,7 +606,7 @@ def test_a_consent_that_was_cut_short_is_taken_up_again(study, monkeypatch):
         raise ConnectionError
 
     with monkeypatch.context() as broken:
-        broken.setattr(participations, "make_trials", lose_the_database)
+        broken.setattr(entering, "make_trials", lose_the_database)
         with pytest.raises(ConnectionError):
             walks.consent(participation)
     participation.refresh_from_db()
@@ -631,7 +631,7 @@ def test_answers_are_kept_when_a_participation_times_out(study):
     for _ in range(3):
         walks.rate(participation)
     Participation.objects.update(last_seen_at=timezone.now() - timedelta(hours=25))
-    participations.close_timed_out(participation.pk, timezone.now() - timedelta(hours=24))
+    time_out.close_timed_out(participation.pk, timezone.now() - timedelta(hours=24))
     back = enter_study(study, kind=REAL, session_id="s")
     assert (back.pk, back.outcome, back.is_valid) == (participation.pk, Outcome.TIMED_OUT, False)
     assert back.completion_code.outcome == Outcome.TIMED_OUT
@@ -643,13 +643,13 @@ def test_who_leaves_at_the_optional_feedback_keeps_the_place_and_has_completed(s
     participation = walks.rate_all(walks.to_main(study), failed_checks=failed_checks)
     expire_lease(participation)
     assert selectors.places_left(study, REAL) == study.place_count - 1
-    participations.close_timed_out(participation.pk, timezone.now() + timedelta(seconds=1))
+    time_out.close_timed_out(participation.pk, timezone.now() + timedelta(seconds=1))
     participation.refresh_from_db()
     assert (participation.outcome, participation.is_valid) == (outcome, outcome == Outcome.COMPLETED)
 
 
 def test_who_was_seen_meanwhile_does_not_time_out(study):
     participation = walks.to_main(study)
-    participations.close_timed_out(participation.pk, timezone.now() - timedelta(hours=24))
+    time_out.close_timed_out(participation.pk, timezone.now() - timedelta(hours=24))
     participation.refresh_from_db()
     assert participation.step == Step.MAIN

@@ -1,0 +1,224 @@
+"""What a participant answers after the consent: saved at once, each answer at most once.
+
+Each function locks the participation's row, checks that it is where it should be, and may be called twice: what is
+past is left as it is and the participation is returned. What lies ahead is refused with InvalidAnswer.
+"""
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from studies import checks, flow, order
+from studies.flow import Step
+from studies.models import (
+    FeedbackAnswer,
+    PairTrial,
+    Participation,
+    PlateTrial,
+    Rating,
+    Stimulus,
+    StimulusPurpose,
+    Study,
+    Trial,
+    TrialKind,
+)
+from studies.selectors import unanswered_trials
+from studies.services.pointer import (
+    InvalidAnswer,
+    is_at,
+    locked_participation,
+    mark_shown,
+    move,
+    record,
+    save_seen,
+    small_number,
+)
+
+LARGEST_MILLISECONDS = 2**31 - 1
+LONGEST_FEEDBACK_ANSWER = 5_000
+MOST_FEEDBACK_ITEMS = 40
+
+Item = TypeVar("Item", PlateTrial, PairTrial)
+
+
+@dataclass(frozen=True)
+class Timings:
+    """What the browser measured about one rating, in milliseconds since the image was shown; None where unknown."""
+
+    response_ms: int | None
+    first_interaction_ms: int | None
+    last_interaction_ms: int | None
+    focus_losses: int | None
+
+
+def answer_plate(participation_id: int, token: UUID, answer: str) -> Participation:
+    """Answer a colour plate with "0" to "9" or "none". After the last one the check is judged."""
+    with transaction.atomic():
+        participation = locked_participation(participation_id)
+        plates = list(participation.plate_trials.select_related("plate").order_by("position"))
+        current = _current_or_past(participation, Step.COLOUR_CHECK, plates, token)
+        if current is None:
+            return participation
+        if answer not in checks.PLATE_ANSWERS:
+            raise InvalidAnswer("A colour plate is answered with a digit from 0 to 9, or none.")
+        current.answer, current.answered_at = answer, timezone.now()
+        current.save(update_fields=["answer", "answered_at"])
+        record(participation, "plate_answered", position=current.position)
+        if current is plates[-1]:
+            right = checks.count_right_plates((plate.plate.digit, plate.answer) for plate in plates)
+            record(participation, "colour_check_judged", right=right, of=len(plates))
+            move(participation, flow.PlatesAnswered(correct=right))
+        save_seen(participation)
+    return participation
+
+
+def finish_instructions(participation_id: int) -> Participation:
+    """Go on from the instructions, to a new set of comprehension pairs or, in a study without, the main study."""
+    with transaction.atomic():
+        participation = locked_participation(participation_id)
+        if not is_at(participation, Step.INSTRUCTIONS):
+            return participation
+        record(participation, "instructions_read")
+        move(participation, flow.InstructionsRead())
+        if participation.step == Step.COMPREHENSION:
+            make_pairs(participation)
+        save_seen(participation)
+    return participation
+
+
+def make_pairs(participation: Participation) -> None:
+    """Fix order and sides of the comprehension pairs for the current attempt."""
+    rng = random.SystemRandom()
+    sides: dict[int, dict[bool, Stimulus]] = {}
+    for stimulus in Stimulus.objects.filter(study=participation.study, purpose=StimulusPurpose.COMPREHENSION):
+        is_modified = stimulus.modification == stimulus.pair_modification
+        sides.setdefault(stimulus.number, {})[is_modified] = stimulus
+    pairs = list(sides.values())
+    rng.shuffle(pairs)
+    modified_sides = order.draw_modified_sides(len(pairs), rng)
+    PairTrial.objects.bulk_create(
+        PairTrial(
+            participation=participation,
+            attempt=participation.comprehension_attempt,
+            position=position,
+            clean_stimulus=pair[False],
+            modified_stimulus=pair[True],
+            modified_side=side,
+        )
+        for position, (pair, side) in enumerate(zip(pairs, modified_sides, strict=True), start=1)
+    )
+
+
+def answer_pair(participation_id: int, token: UUID, answer: str) -> Participation:
+    """Answer a comprehension pair with "left" or "right". After the last one of an attempt the check is judged."""
+    with transaction.atomic():
+        participation = locked_participation(participation_id)
+        all_pairs = list(participation.pair_trials.order_by("attempt", "position"))
+        current = _current_or_past(participation, Step.COMPREHENSION, all_pairs, token)
+        if current is None:
+            return participation
+        if answer not in checks.PAIR_ANSWERS:
+            raise InvalidAnswer("A pair is answered with left or right.")
+        current.answer, current.answered_at = answer, timezone.now()
+        current.save(update_fields=["answer", "answered_at"])
+        record(participation, "pair_answered", attempt=current.attempt, position=current.position)
+        pairs = [pair for pair in all_pairs if pair.attempt == current.attempt]
+        if current is pairs[-1]:
+            right = checks.count_right_pairs((pair.modified_side, pair.answer) for pair in pairs)
+            record(participation, "comprehension_judged", attempt=current.attempt, right=right, of=len(pairs))
+            move(participation, flow.PairsAnswered(correct=right, attempt=current.attempt))
+            if participation.step == Step.INSTRUCTIONS:
+                participation.comprehension_attempt += 1
+        save_seen(participation)
+    return participation
+
+
+def answer_trial(participation_id: int, token: UUID, value: int, timings: Timings) -> Participation:
+    """Rate the current item; ``value`` is a whole number on the study's scale, and 0 is an answer.
+
+    The first answer to an item stands: repeats are ignored. One short transaction of five statements.
+    """
+    with transaction.atomic():
+        participation = locked_participation(participation_id)
+        trials = unanswered_trials(participation, limit=2) if participation.step == Step.MAIN else []
+        if not trials or trials[0].token != token:
+            _refuse_unless_answered(participation, token)
+            return participation
+        current, following = trials[0], trials[1:]
+        study = participation.study
+        if type(value) is not int or not study.rating_scale.contains(value):
+            raise InvalidAnswer(
+                f"A rating is a whole number from {study.scale_minimum} to {study.scale_maximum}, not {value!r}."
+            )
+        Rating.objects.create(
+            trial=current,
+            value=value,
+            response_ms=_milliseconds(timings.response_ms),
+            first_interaction_ms=_milliseconds(timings.first_interaction_ms),
+            last_interaction_ms=_milliseconds(timings.last_interaction_ms),
+            focus_losses=small_number(timings.focus_losses),
+        )
+        if not _check_passed(current, value, study):
+            participation.attention_failures += 1
+        move(
+            participation,
+            flow.TrialAnswered(is_last=not following, attention_failures=participation.attention_failures),
+        )
+        if participation.step == Step.MAIN:
+            mark_shown(participation, position=following[0].position)
+        save_seen(participation)
+    return participation
+
+
+def _refuse_unless_answered(participation: Participation, token: UUID) -> None:
+    if participation.step == Step.END:
+        return
+    if not Rating.objects.filter(trial__participation=participation, trial__token=token).exists():
+        raise InvalidAnswer("This rating belongs to an item that has not been shown yet.")
+
+
+def _check_passed(trial: Trial, value: int, study: Study) -> bool:
+    if trial.kind == TrialKind.CORRUPTED:
+        return checks.corrupted_check_passed(value, study.rating_scale)
+    if trial.instructed_value is not None:
+        return checks.instructed_check_passed(value, trial.instructed_value, study.instructed_tolerance)
+    return True
+
+
+def give_feedback(participation_id: int, answers: Mapping[str, str]) -> Participation:
+    """Store the optional answers (item -> text; empty ones are left out) and end the participation."""
+    with transaction.atomic():
+        participation = locked_participation(participation_id)
+        if not is_at(participation, Step.FEEDBACK):
+            return participation
+        given = {item: answer.strip() for item, answer in answers.items() if answer.strip()}
+        if len(given) > MOST_FEEDBACK_ITEMS or any(len(item) > 40 for item in given):
+            raise InvalidAnswer("The feedback has items that this study did not ask for.")
+        if any(len(answer) > LONGEST_FEEDBACK_ANSWER for answer in given.values()):
+            raise InvalidAnswer(f"An answer has at most {LONGEST_FEEDBACK_ANSWER} characters: please shorten it.")
+        FeedbackAnswer.objects.bulk_create(
+            FeedbackAnswer(participation=participation, item=item, answer=answer) for item, answer in given.items()
+        )
+        record(participation, "feedback_given", items=len(given))
+        move(participation, flow.FeedbackGiven(attention_failures=participation.attention_failures))
+        save_seen(participation)
+    return participation
+
+
+def _current_or_past(participation: Participation, step: Step, items: list[Item], token: UUID) -> Item | None:
+    """The current item if ``token`` is its token; None if the token's item is past; else InvalidAnswer."""
+    unanswered = [item for item in items if item.answered_at is None]
+    if participation.step == step and unanswered and unanswered[0].token == token:
+        return unanswered[0]
+    if participation.step == Step.END or any(item.token == token for item in items if item.answered_at):
+        return None
+    raise InvalidAnswer("This answer belongs to something that has not been shown yet.")
+
+
+def _milliseconds(value: int | None) -> int | None:
+    return value if type(value) is int and 0 <= value <= LARGEST_MILLISECONDS else None

@@ -1,0 +1,184 @@
+"""How a participation begins: the session that arrives, and the consent that gives it a place."""
+
+import math
+import random
+import secrets
+from dataclasses import dataclass
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from studies import flow, order
+from studies.flow import Outcome, Step
+from studies.models import (
+    ColourPlate,
+    ParticipantIdentity,
+    Participation,
+    ParticipationKind,
+    PlateTrial,
+    Stimulus,
+    StimulusPurpose,
+    Study,
+    TextKind,
+    Trial,
+)
+from studies.selectors import places_left, study_text
+from studies.services.admission import AlreadyTookPart, StudyFull, refuse_unless_open
+from studies.services.allocation import allocate_dataset
+from studies.services.pointer import InvalidAnswer, locked_participation, move, record, save_seen, small_number
+
+LONGEST_ID = 64
+
+
+@dataclass(frozen=True)
+class Device:
+    """The browser window, in CSS pixels, as it says itself; None where unknown."""
+
+    viewport_width: int | None
+    viewport_height: int | None
+    device_pixel_ratio: float | None
+
+
+def enter_study(study: Study, *, kind: str, participant_id: str = "", session_id: str = "") -> Participation:
+    """The participation of this session: the one there is, or a new one.
+
+    ``kind`` is a ParticipationKind. ``session_id`` is the panel's; empty for a link without one, and then a random
+    one is made. A known session may always come back, whatever the state of the study. A new one needs a running
+    study (a test or preview session: one that is ready, running or paused) with a free place, else StudyNotOpen or
+    StudyFull is raised.
+
+    A participant of a panel may come with a new session as long as none of the earlier ones came to a result
+    (returned and taken again); who has completed the study or failed one of its checks may not: AlreadyTookPart.
+    """
+    if len(participant_id) > LONGEST_ID or len(session_id) > LONGEST_ID:
+        raise InvalidAnswer(f"Participant and session ids have at most {LONGEST_ID} characters.")
+    session_id = session_id or secrets.token_hex(16)
+    if existing := _of_session(study, session_id):
+        return _welcome_back(existing)
+    refuse_unless_open(study, kind)
+    if kind == ParticipationKind.REAL and participant_id and _has_result(study, participant_id):
+        raise AlreadyTookPart
+    if kind != ParticipationKind.PREVIEW and places_left(study, kind) <= 0:
+        raise StudyFull
+    try:
+        with transaction.atomic():
+            participation = Participation.objects.create(study=study, kind=kind)
+            ParticipantIdentity.objects.create(
+                participation=participation, study=study, participant_id=participant_id, session_id=session_id
+            )
+            record(participation, "entered")
+    except IntegrityError:
+        # The same session arrived twice at the same moment; the other one was faster.
+        existing = _of_session(study, session_id)
+        if existing is None:
+            raise
+        return existing
+    return participation
+
+
+def _of_session(study: Study, session_id: str) -> Participation | None:
+    return (
+        Participation.objects.select_related("study").filter(identity__study=study, identity__session_id=session_id)
+    ).first()
+
+
+def _welcome_back(participation: Participation) -> Participation:
+    with transaction.atomic():
+        participation = locked_participation(participation.pk)
+        if participation.step != Step.END:
+            save_seen(participation)
+            record(participation, "came_back", step=participation.step)
+    return participation
+
+
+def _has_result(study: Study, participant_id: str) -> bool:
+    return (
+        ParticipantIdentity.objects.filter(
+            study=study,
+            participant_id=participant_id,
+            participation__kind=ParticipationKind.REAL,
+            participation__step=Step.END,
+        )
+        .exclude(participation__outcome__in=[Outcome.DECLINED, Outcome.TIMED_OUT])
+        .exists()
+    )
+
+
+def accept_consent(participation_id: int, device: Device) -> Participation:
+    """Store the consent, give the participant a dataset, and fix everything they will be shown.
+
+    Raises StudyFull, and changes nothing, when the last place went to someone else meanwhile.
+    """
+    # Two transactions, so that the study's row, which all arrivals wait for, is locked for as short as possible.
+    with transaction.atomic():
+        participation = locked_participation(participation_id)
+        if participation.step != Step.CONSENT:
+            return participation
+        allocate_dataset(participation)
+        participation.save(update_fields=["dataset", "lease_expires_at", "last_seen_at"])
+    with transaction.atomic():
+        participation = locked_participation(participation_id)
+        if participation.step != Step.CONSENT:
+            return participation
+        participation.viewport_width = small_number(device.viewport_width)
+        participation.viewport_height = small_number(device.viewport_height)
+        participation.device_pixel_ratio = _ratio(device.device_pixel_ratio)
+        participation.consent_text = study_text(participation.study, TextKind.CONSENT)
+        participation.consented_at = timezone.now()
+        make_trials(participation)
+        record(participation, "consented")
+        move(participation, flow.Consented())
+        participation.save()
+    return participation
+
+
+def decline_consent(participation_id: int) -> Participation:
+    """End the participation before it began."""
+    with transaction.atomic():
+        participation = locked_participation(participation_id)
+        if participation.step != Step.CONSENT:
+            return participation
+        record(participation, "declined")
+        move(participation, flow.Declined())
+        participation.save()
+    return participation
+
+
+def make_trials(participation: Participation) -> None:
+    """Fix plates, images, checks and their order for a participation that has a dataset; once."""
+    study = participation.study
+    rng = random.SystemRandom()
+    if study.plate_count and not participation.plate_trials.exists():
+        pool = [order.PlateChoice(*row) for row in ColourPlate.objects.values_list("id", "kind", "digit")]
+        PlateTrial.objects.bulk_create(
+            PlateTrial(participation=participation, position=position, plate_id=plate.plate_id)
+            for position, plate in enumerate(order.order_plates(pool, study.plate_count, rng), start=1)
+        )
+    if participation.trials.exists():
+        return
+    assert participation.dataset is not None  # noqa: S101 - for the type checker; callers allocate first
+    planned = order.order_trials(
+        image_ids=list(participation.dataset.dataset_images.values_list("image_id", flat=True)),
+        corrupted_ids=list(
+            Stimulus.objects.filter(study=study, purpose=StimulusPurpose.ATTENTION).values_list("id", flat=True)
+        ),
+        instructed_values=order.draw_instructed_values(
+            study.rating_scale.instructable_values(), study.instructed_check_count, rng
+        ),
+        rng=rng,
+    )
+    Trial.objects.bulk_create(
+        Trial(
+            participation=participation,
+            position=position,
+            kind=trial.kind,
+            image_id=trial.image_id,
+            stimulus_id=trial.stimulus_id,
+            instructed_value=trial.instructed_value,
+        )
+        for position, trial in enumerate(planned, start=1)
+    )
+
+
+def _ratio(value: float | None) -> float | None:
+    return float(value) if value is not None and math.isfinite(value) and 0 < value < 100 else None

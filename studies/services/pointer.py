@@ -1,0 +1,102 @@
+"""The server's pointer to where a participant is: locked, moved, and everything on the way recorded."""
+
+from django.db import transaction
+from django.utils import timezone
+
+from studies import flow
+from studies.flow import Outcome, Step
+from studies.models import CompletionCode, Participation, ParticipationEvent, ParticipationKind, Study
+from studies.services.allocation import extend_lease
+from studies.signals import valid_ratings_changed
+
+LARGEST_SMALL_NUMBER = 2**15 - 1
+
+STEPS = list(Step)
+
+
+class InvalidAnswer(ValueError):
+    """A malformed answer, or one to something that has not been shown yet."""
+
+
+def locked_participation(participation_id: int) -> Participation:
+    return (
+        Participation.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("study")
+        .get(pk=participation_id)
+    )
+
+
+def save_seen(participation: Participation) -> None:
+    """Save where the participant is, and that they were seen."""
+    if participation.step != Step.END:
+        extend_lease(participation, participation.study)
+    participation.save(
+        update_fields=[
+            "step",
+            "outcome",
+            "is_valid",
+            "finished_at",
+            "completion_code",
+            "attention_failures",
+            "comprehension_attempt",
+            "last_seen_at",
+            "lease_expires_at",
+        ]
+    )
+
+
+def record(participation: Participation, name: str, **detail: object) -> None:
+    ParticipationEvent.objects.create(participation=participation, name=name, detail=detail)
+
+
+def is_at(participation: Participation, step: Step) -> bool:
+    """Whether the participant is at ``step``; False if that is past, InvalidAnswer if it is still ahead."""
+    if participation.step == step:
+        return True
+    if STEPS.index(Step(participation.step)) < STEPS.index(step):
+        raise InvalidAnswer(f"The step {step.value} has not been reached.")
+    return False
+
+
+def move(participation: Participation, happening: flow.Happening) -> None:
+    """Move the pointer, without saving; at the end fix outcome, code and validity."""
+    position = flow.next_step(Step(participation.step), happening, participation.study.rules)
+    if position.step == Step.MAIN != participation.step:
+        mark_shown(participation, position=1)
+    participation.step = position.step
+    if position.outcome is not None:
+        end_participation(participation, position.outcome)
+
+
+def mark_shown(participation: Participation, position: int) -> None:
+    """Note when an item became the current one: from then on the participant's page shows it."""
+    participation.trials.filter(position=position).update(first_shown_at=timezone.now())
+
+
+def end_participation(participation: Participation, outcome: Outcome) -> None:
+    """Fix, without saving, how it ended, and free the place unless the ratings count."""
+    study = participation.study
+    participation.step = Step.END
+    participation.outcome = outcome
+    participation.finished_at = timezone.now()
+    participation.last_seen_at = participation.finished_at
+    participation.lease_expires_at = None
+    participation.completion_code = CompletionCode.objects.filter(study=study, outcome=outcome).first()
+    participation.is_valid = outcome == Outcome.COMPLETED
+    record(participation, "ended", outcome=outcome)
+    counts = participation.kind == ParticipationKind.REAL or (
+        participation.kind == ParticipationKind.TEST and study.is_demo
+    )
+    if participation.is_valid and counts:
+        # Robust: whatever listens must not cost the participant the end page.
+        transaction.on_commit(
+            lambda: valid_ratings_changed.send(
+                sender=Study, attack_id=study.attack_id, target_model_id=study.target_model_id
+            ),
+            robust=True,
+        )
+
+
+def small_number(value: int | None) -> int | None:
+    """A browser's number that fits the column, else None: a strange measurement must not cost an answer."""
+    return value if type(value) is int and 0 <= value <= LARGEST_SMALL_NUMBER else None
