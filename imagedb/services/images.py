@@ -2,9 +2,9 @@
 
 from django.db import transaction
 from django.db.models import QuerySet
-from django.db.models.fields.files import FieldFile
 
 from imagedb.models import Image, Visibility
+from scooter_site.common.storage import delete_files_after_commit
 
 
 def set_visibility(images: QuerySet[Image], visibility: Visibility) -> int:
@@ -15,14 +15,7 @@ def set_visibility(images: QuerySet[Image], visibility: Visibility) -> int:
 def delete_images(images: QuerySet[Image]) -> None:
     """Delete images with their files. Raises ProtectedError, and deletes nothing, if one is in use."""
     with transaction.atomic():
-        files: list[FieldFile] = [
+        delete_files_after_commit(
             file for image in images for file in (image.original, image.rendition, image.thumbnail)
-        ]
+        )
         images.delete()
-        # Only when the rows are surely gone: a row without its file is worse than a file without its row.
-        transaction.on_commit(lambda: _delete_files(files))
-
-
-def _delete_files(files: list[FieldFile]) -> None:
-    for file in files:
-        file.storage.delete(str(file.name))

@@ -1,20 +1,22 @@
 """Three places for files, by who may see them; local files and S3 behind the same names.
 
-- ``public``: anyone, e.g. thumbnails of public images;
-- ``protected``: served after a permission check, by the app or a short-lived link;
+- ``public``: for files that anyone may fetch without a check; nothing yet: who may see an image can change;
+- ``protected``: served after a permission check, by the app or a short-lived link, e.g. all images;
 - ``private``: never leaves the server, e.g. uploaded archives.
 
 Object names are opaque (``opaque_name``), and the content type is ours, never the uploader's.
 """
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from botocore.config import Config
 from django.core.files.storage import FileSystemStorage, Storage, storages
+from django.db import transaction
+from django.db.models.fields.files import FieldFile
 from django.utils.deconstruct import deconstructible
 from storages.backends.s3 import S3Storage
 
@@ -113,6 +115,20 @@ class opaque_name:
 
     def __hash__(self) -> int:
         return hash(self.folder)
+
+
+def delete_files_after_commit(files: Iterable[FieldFile]) -> None:
+    """Delete stored files once the current transaction, which deletes their rows, has committed.
+
+    Only when the rows are surely gone: a row without its file is worse than a file without its row.
+    """
+    stored = [(file.storage, str(file.name)) for file in files]
+
+    def delete() -> None:
+        for storage, name in stored:
+            storage.delete(name)
+
+    transaction.on_commit(delete)
 
 
 def _named(level: str) -> Callable[[], Storage]:

@@ -8,6 +8,7 @@ from django.db.models.fields.files import FieldFile
 
 from imagedb.models import Attack, Image, ImageKind, ImportBatch, TargetModel
 from leaderboard.models import Entry
+from scooter_site.common.storage import delete_files_after_commit
 from scooter_site.demo.content import STUDIES
 from studies.models import ColourPlate, Participation, ParticipationKind, PlateTrial, Stimulus, Study
 
@@ -51,7 +52,7 @@ def _remove() -> dict[str, int]:
     plates = _plates_nobody_needs()
     files += [plate.file for plate in plates]
     removed["colour plates"] = _delete(plates)
-    transaction.on_commit(lambda: _delete_files(files))
+    delete_files_after_commit(files)
     return removed
 
 
@@ -76,8 +77,3 @@ def _plates_nobody_needs() -> QuerySet[ColourPlate]:
 def _delete(rows: QuerySet[Any]) -> int:
     """Delete, and count the rows themselves, without what goes with them."""
     return rows.delete()[1].get(rows.model._meta.label, 0)
-
-
-def _delete_files(files: list[FieldFile]) -> None:
-    for file in files:
-        file.storage.delete(str(file.name))

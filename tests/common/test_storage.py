@@ -1,9 +1,13 @@
 """Where files go, and what they are called and said to be."""
 
 import pytest
+from django.core.files.base import ContentFile
+from django.db import transaction
+from django.db.models.fields.files import FieldFile
 
+from imagedb.models import Image
 from scooter_site.common.s3_url import parse_s3_url
-from scooter_site.common.storage import content_type, opaque_name
+from scooter_site.common.storage import content_type, delete_files_after_commit, opaque_name
 
 
 class TestNames:
@@ -33,6 +37,28 @@ class TestNames:
     )
     def test_content_type(self, name, expected):
         assert content_type(name) == expected
+
+
+@pytest.mark.django_db
+class TestDeletion:
+    @pytest.fixture
+    def files(self) -> list[FieldFile]:
+        image = Image()
+        image.original.save("a.png", ContentFile(b"A"), save=False)
+        image.thumbnail.save("b.jpg", ContentFile(b"B"), save=False)
+        return [image.original, image.thumbnail]
+
+    def test_after_the_commit_only(self, files, django_capture_on_commit_callbacks):
+        with django_capture_on_commit_callbacks(execute=True):
+            delete_files_after_commit(iter(files))
+            assert all(file.storage.exists(file.name) for file in files)
+        assert not any(file.storage.exists(file.name) for file in files)
+
+    def test_not_after_a_roll_back(self, files, django_capture_on_commit_callbacks):
+        with django_capture_on_commit_callbacks(execute=True), transaction.atomic():
+            delete_files_after_commit(files)
+            transaction.set_rollback(True)
+        assert all(file.storage.exists(file.name) for file in files)
 
 
 class TestS3Address:
