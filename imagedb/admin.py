@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db import models
-from django.db.models import Case, Count, Exists, OuterRef, Q, QuerySet, Subquery, When
+from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
@@ -27,7 +27,6 @@ from imagedb.models import (
     Attack,
     Image,
     ImageClass,
-    ImageKind,
     ImportBatch,
     ImportRow,
     Prediction,
@@ -35,6 +34,7 @@ from imagedb.models import (
     Visibility,
 )
 from imagedb.models.imports import ImportStatus
+from imagedb.selectors import is_as_intended, is_verified
 from imagedb.services.images import delete_images, set_visibility
 from imagedb.services.uploads import request_import
 from scooter_site.common.admin_tools import ReadOnlyAdmin, StayOnPage, add_url, change_url, list_url, signed_in
@@ -50,24 +50,6 @@ STATUS_LABELS = {
     ImportStatus.FAILED.label: "danger",
     "Done, with errors": "warning",
 }
-
-
-def with_verification(images: QuerySet[Image]) -> QuerySet[Image]:
-    """Annotate ``is_verified`` (as the API has it) and ``is_as_intended``.
-
-    A modified image is as intended when its own target model names another class than its source's; a clean one
-    when every model that was asked names its class.
-    """
-    answers = Prediction.objects.filter(image=OuterRef("pk"))
-    victim_answers = answers.filter(target_model=OuterRef("target_model"))
-    own_class = Q(predicted_class=OuterRef("image_class"))
-    return images.annotate(
-        is_verified=Case(When(kind=ImageKind.MODIFIED, then=Exists(victim_answers)), default=Exists(answers)),
-        is_as_intended=Case(
-            When(kind=ImageKind.MODIFIED, then=Exists(victim_answers.exclude(own_class))),
-            default=Exists(answers) & ~Exists(answers.exclude(own_class)),
-        ),
-    )
 
 
 class NamedThingAdmin(ModelAdmin):
@@ -263,7 +245,7 @@ class ImageAdmin(StayOnPage, ModelAdmin):
         self.message_user(request, f"{changed} now {visibility.value}.", messages.SUCCESS)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Image]:
-        return with_verification(super().get_queryset(request))
+        return super().get_queryset(request).annotate(is_verified=is_verified(), is_as_intended=is_as_intended())
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
