@@ -18,9 +18,22 @@ class Step(StrEnum):
     FEEDBACK = "feedback"
     END = "end"
 
+    @property
+    def label(self) -> str:
+        """For researchers; the participants' pages have words of their own."""
+        return {
+            Step.CONSENT: "Consent",
+            Step.COLOUR_CHECK: "Colour-vision check",
+            Step.INSTRUCTIONS: "Instructions",
+            Step.COMPREHENSION: "Comprehension check",
+            Step.MAIN: "Main study",
+            Step.FEEDBACK: "Feedback",
+            Step.END: "End",
+        }[self]
+
 
 class Outcome(StrEnum):
-    """How a participation ended; each has its own end page, completion code and pay."""
+    """How a participation ended; each has its own end page and pay, and all but one a completion code."""
 
     COMPLETED = "completed"
     ATTENTION_FAILED = "attention_failed"
@@ -28,6 +41,12 @@ class Outcome(StrEnum):
     COLOUR_CHECK_FAILED = "colour_check_failed"
     DECLINED = "declined"
     TIMED_OUT = "timed_out"
+    REPLACED = "replaced"
+
+    @property
+    def has_code(self) -> bool:
+        """Whether it has a completion code. A replaced session goes on in a later one, which ends with the code."""
+        return self is not Outcome.REPLACED
 
     @property
     def label(self) -> str:
@@ -38,6 +57,7 @@ class Outcome(StrEnum):
             Outcome.COLOUR_CHECK_FAILED: "Failed the colour-vision check",
             Outcome.DECLINED: "Did not consent",
             Outcome.TIMED_OUT: "Timed out",
+            Outcome.REPLACED: "Replaced by a later session",
         }[self]
 
 
@@ -106,6 +126,11 @@ class NotSeenForLong:
     attention_failures: int
 
 
+@dataclass(frozen=True)
+class CameInLaterSession:
+    """The same person began the study again, in another session of the panel."""
+
+
 Happening = (
     Consented
     | Declined
@@ -115,6 +140,7 @@ Happening = (
     | TrialAnswered
     | FeedbackGiven
     | NotSeenForLong
+    | CameInLaterSession
 )
 
 
@@ -140,6 +166,8 @@ def next_step(step: Step, happening: Happening, rules: Rules) -> Position:
     match step, happening:
         case Step.END, _:
             pass  # nothing leads on from the end
+        case _, CameInLaterSession():
+            return ended(Outcome.REPLACED)
         case Step.FEEDBACK, FeedbackGiven(failures) | NotSeenForLong(failures):
             # Feedback is optional: who leaves here has given every answer that counts.
             if failures > rules.attention_failures_allowed:

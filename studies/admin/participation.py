@@ -10,23 +10,16 @@ from unfold.contrib.filters.admin import BooleanRadioFilter, ChoicesDropdownFilt
 from unfold.decorators import display
 
 from scooter_site.common.admin_tools import ReadOnlyAdmin
-from studies.flow import Outcome
-from studies.models import Participation, PlateTrial, Rating
+from studies import checks
+from studies.flow import Outcome, Step
+from studies.models import Participation, Rating
 
 KIND_LABELS = {"Real": "success", "Test": "warning", "Preview": ""}
-STEP_LABELS = {
-    "consent": "Consent",
-    "colour_check": "Colour-vision check",
-    "instructions": "Instructions",
-    "comprehension": "Comprehension check",
-    "main": "Main study",
-    "feedback": "Feedback",
-    "end": "End",
-}
 PLACE_LABELS = {outcome.label: "danger" for outcome in Outcome} | {
     Outcome.COMPLETED.label: "success",
     Outcome.DECLINED.label: "",
     Outcome.TIMED_OUT.label: "",
+    Outcome.REPLACED.label: "",
 }
 
 
@@ -132,7 +125,7 @@ class ParticipationAdmin(ReadOnlyAdmin, ModelAdmin):
     def place(self, participation: Participation) -> str:
         if participation.outcome:
             return participation.get_outcome_display()
-        return STEP_LABELS[participation.step]
+        return Step(participation.step).label
 
     @display(description="duration")
     def duration(self, participation: Participation) -> str:
@@ -157,28 +150,28 @@ def in_seconds(rating: Rating | None) -> str:
     return f"{rating.response_ms / 1000:.1f}"
 
 
-def digit_shown(trial: PlateTrial) -> str:
-    """The right answer to a colour plate, as answers are stored."""
-    return PlateTrial.NO_DIGIT if trial.plate.digit is None else str(trial.plate.digit)
-
-
 def report(participation: Participation) -> dict[str, Any]:
     """Context of the page about one participant: timeline, checks, ratings. A fixed number of queries."""
     trials = list(participation.trials.select_related("rating", "image"))
     ratings = [getattr(trial, "rating", None) for trial in trials]
     return {
         "participation": participation,
-        "place": participation.get_outcome_display() or STEP_LABELS[participation.step],
+        "place": participation.get_outcome_display() or Step(participation.step).label,
         "events": [
             {"at": event.at, "name": event.name.replace("_", " ").capitalize(), "detail": list(event.detail.items())}
             for event in participation.events.all()
         ],
         "plates": [
-            {"trial": trial, "expected": digit_shown(trial), "right": trial.answer == digit_shown(trial)}
+            {
+                "trial": trial,
+                "expected": checks.right_plate_answer(trial.plate.digit),
+                "right": checks.plate_is_right(trial.plate.digit, trial.answer),
+            }
             for trial in participation.plate_trials.select_related("plate")
         ],
         "pairs": [
-            {"trial": trial, "right": trial.answer == trial.modified_side} for trial in participation.pair_trials.all()
+            {"trial": trial, "right": checks.pair_is_right(trial.modified_side, trial.answer)}
+            for trial in participation.pair_trials.all()
         ],
         "trials": [
             {"trial": trial, "rating": rating, "seconds": in_seconds(rating)}

@@ -145,7 +145,9 @@ class CompletionCode(models.Model):
     """The code a participant takes back to the panel: one per outcome, so that the code tells the outcome."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="completion_codes")
-    outcome = models.CharField(max_length=25, choices=[(outcome.value, outcome.label) for outcome in Outcome])
+    outcome = models.CharField(
+        max_length=25, choices=[(outcome.value, outcome.label) for outcome in Outcome if outcome.has_code]
+    )
     code = models.CharField(max_length=20)
 
     class Meta:

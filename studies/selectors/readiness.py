@@ -227,7 +227,7 @@ def _contact(study: Study) -> ReadinessLine:
 def _codes(study: Study) -> ReadinessLine:
     label = "A completion code for each outcome"
     present = set(CompletionCode.objects.filter(study=study).exclude(code="").values_list("outcome", flat=True))
-    missing = [outcome.label.lower() for outcome in Outcome if outcome.value not in present]
+    missing = [outcome.label.lower() for outcome in Outcome if outcome.has_code and outcome not in present]
     if missing:
         return ReadinessLine(False, label, f"Add a code for: {', '.join(missing)}.")
     return ReadinessLine(True, label, f"{len(present)} codes.")

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from studies.models import Dataset, Participation, ParticipationKind, Study
 from studies.selectors import holds_dataset_place, takes_place
-from studies.services.admission import StudyFull
+from studies.services.admission import StudyFull, refuse_unless_open
 
 
 def extend_lease(participation: Participation, study: Study) -> None:
@@ -28,10 +28,13 @@ def allocate_dataset(participation: Participation) -> None:
 
     Counted are valid participations and running ones whose lease has not expired; ties are broken at random. The
     study's row is locked until the surrounding transaction ends, so that arrivals are counted one after the other.
-    A preview gets any dataset and takes no place. Raises StudyFull when no place is left.
+    A preview gets any dataset and takes no place. Raises StudyFull when no place is left, and StudyNotOpen when the
+    study was paused or closed since the participant came.
     """
     study = lock_study(participation.study_id)
     if participation.dataset_id is None:
+        if participation.kind != ParticipationKind.PREVIEW:
+            refuse_unless_open(study, participation.kind)
         participation.dataset_id = _fairest_dataset(study, participation.kind)
     extend_lease(participation, study)
 

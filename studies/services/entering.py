@@ -24,10 +24,11 @@ from studies.models import (
 )
 from studies.selectors import places_left, study_text
 from studies.services.admission import AlreadyTookPart, StudyFull, refuse_unless_open
-from studies.services.allocation import allocate_dataset
+from studies.services.allocation import allocate_dataset, lock_study
 from studies.services.pointer import InvalidAnswer, locked_participation, move, record, save_seen, small_number
 
 LONGEST_ID = 64
+WITHOUT_RESULT = {Outcome.DECLINED, Outcome.TIMED_OUT, Outcome.REPLACED}
 
 
 @dataclass(frozen=True)
@@ -48,31 +49,41 @@ def enter_study(study: Study, *, kind: str, participant_id: str = "", session_id
     StudyFull is raised.
 
     A participant of a panel may come with a new session as long as none of the earlier ones came to a result
-    (returned and taken again); who has completed the study or failed one of its checks may not: AlreadyTookPart.
+    (returned and taken again), and those that are unfinished end as replaced; who has completed the study or failed
+    one of its checks may not: AlreadyTookPart.
     """
     if len(participant_id) > LONGEST_ID or len(session_id) > LONGEST_ID:
         raise InvalidAnswer(f"Participant and session ids have at most {LONGEST_ID} characters.")
     session_id = session_id or secrets.token_hex(16)
     if existing := _of_session(study, session_id):
         return _welcome_back(existing)
-    refuse_unless_open(study, kind)
-    if kind == ParticipationKind.REAL and participant_id and _has_result(study, participant_id):
-        raise AlreadyTookPart
-    if kind != ParticipationKind.PREVIEW and places_left(study, kind) <= 0:
-        raise StudyFull
     try:
-        with transaction.atomic():
-            participation = Participation.objects.create(study=study, kind=kind)
-            ParticipantIdentity.objects.create(
-                participation=participation, study=study, participant_id=participant_id, session_id=session_id
-            )
-            record(participation, "entered")
+        return _enter_anew(study, kind, participant_id, session_id)
     except IntegrityError:
         # The same session arrived twice at the same moment; the other one was faster.
-        existing = _of_session(study, session_id)
-        if existing is None:
-            raise
-        return existing
+        if existing := _of_session(study, session_id):
+            return existing
+        raise
+
+
+def _enter_anew(study: Study, kind: str, participant_id: str, session_id: str) -> Participation:
+    with transaction.atomic():
+        if kind == ParticipationKind.REAL and participant_id:
+            # One arrival at a time, so that two sessions of one person cannot both find no other.
+            study = lock_study(study.pk)
+            if existing := _of_session(study, session_id):
+                return existing
+            refuse_unless_open(study, kind)
+            _replace_earlier_sessions(study, participant_id)
+        else:
+            refuse_unless_open(study, kind)
+        if kind != ParticipationKind.PREVIEW and places_left(study, kind) <= 0:
+            raise StudyFull
+        participation = Participation.objects.create(study=study, kind=kind)
+        ParticipantIdentity.objects.create(
+            participation=participation, study=study, participant_id=participant_id, session_id=session_id
+        )
+        record(participation, "entered")
     return participation
 
 
@@ -91,26 +102,35 @@ def _welcome_back(participation: Participation) -> Participation:
     return participation
 
 
-def _has_result(study: Study, participant_id: str) -> bool:
-    return (
-        ParticipantIdentity.objects.filter(
-            study=study,
-            participant_id=participant_id,
-            participation__kind=ParticipationKind.REAL,
-            participation__step=Step.END,
-        )
-        .exclude(participation__outcome__in=[Outcome.DECLINED, Outcome.TIMED_OUT])
-        .exists()
+def _replace_earlier_sessions(study: Study, participant_id: str) -> None:
+    """End what the person has begun in other sessions, so that only one can become valid.
+
+    Raises AlreadyTookPart if one of them came to a result. Their rows are locked before they are judged: the study is
+    locked already, and whoever locks both locks the study first.
+    """
+    earlier = Participation.objects.select_for_update(of=("self",), no_key=True).select_related("study")
+    of_person = earlier.filter(
+        kind=ParticipationKind.REAL, identity__study=study, identity__participant_id=participant_id
     )
+    for participation in of_person.order_by("pk"):
+        if participation.step != Step.END:
+            move(participation, flow.CameInLaterSession())
+            participation.save()
+        elif participation.outcome not in WITHOUT_RESULT:
+            raise AlreadyTookPart
 
 
 def accept_consent(participation_id: int, device: Device) -> Participation:
     """Store the consent, give the participant a dataset, and fix everything they will be shown.
 
-    Raises StudyFull, and changes nothing, when the last place went to someone else meanwhile.
+    Raises StudyFull or StudyNotOpen, and changes nothing, when the last place went to someone else meanwhile, or the
+    study was paused or closed.
     """
-    # Two transactions, so that the study's row, which all arrivals wait for, is locked for as short as possible.
+    # Two transactions, so that the study's row, which all arrivals wait for, is locked for as short as possible. It
+    # is locked before the participation's, as in enter_study: in another order two people could wait for each other.
+    study_id = Participation.objects.values_list("study_id", flat=True).get(pk=participation_id)
     with transaction.atomic():
+        lock_study(study_id)
         participation = locked_participation(participation_id)
         if participation.step != Step.CONSENT:
             return participation

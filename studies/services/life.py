@@ -150,10 +150,11 @@ def _add_texts(study: Study, texts: Iterable[tuple[str, str]]) -> None:
 
 def _add_codes(study: Study) -> None:
     codes: set[str] = set()
-    while len(codes) < len(Outcome):
+    outcomes = [outcome for outcome in Outcome if outcome.has_code]
+    while len(codes) < len(outcomes):
         codes.add("".join(secrets.choice(CODE_ALPHABET) for _ in range(CODE_LENGTH)))
     CompletionCode.objects.bulk_create(
-        CompletionCode(study=study, outcome=outcome, code=code) for outcome, code in zip(Outcome, codes, strict=True)
+        CompletionCode(study=study, outcome=outcome, code=code) for outcome, code in zip(outcomes, codes, strict=True)
     )
 
 

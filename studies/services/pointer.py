@@ -5,7 +5,14 @@ from django.utils import timezone
 
 from studies import flow
 from studies.flow import Outcome, Step
-from studies.models import CompletionCode, Participation, ParticipationEvent, ParticipationKind, Study
+from studies.models import (
+    CompletionCode,
+    ParticipantIdentity,
+    Participation,
+    ParticipationEvent,
+    ParticipationKind,
+    Study,
+)
 from studies.services.allocation import extend_lease
 from studies.signals import valid_ratings_changed
 
@@ -82,7 +89,7 @@ def end_participation(participation: Participation, outcome: Outcome) -> None:
     participation.last_seen_at = participation.finished_at
     participation.lease_expires_at = None
     participation.completion_code = CompletionCode.objects.filter(study=study, outcome=outcome).first()
-    participation.is_valid = outcome == Outcome.COMPLETED
+    participation.is_valid = outcome == Outcome.COMPLETED and not _counts_already(participation)
     record(participation, "ended", outcome=outcome)
     counts = participation.kind == ParticipationKind.REAL or (
         participation.kind == ParticipationKind.TEST and study.is_demo
@@ -95,6 +102,16 @@ def end_participation(participation: Participation, outcome: Outcome) -> None:
             ),
             robust=True,
         )
+
+
+def _counts_already(participation: Participation) -> bool:
+    """Whether another participation of the same person is valid: each person counts once."""
+    identity = ParticipantIdentity.objects.filter(participation=participation).exclude(participant_id="").first()
+    if identity is None or participation.kind != ParticipationKind.REAL:
+        return False
+    valid = ParticipantIdentity.objects.filter(participation__kind=ParticipationKind.REAL, participation__is_valid=True)
+    same_person = valid.filter(study=identity.study_id, participant_id=identity.participant_id)
+    return same_person.exclude(pk=identity.pk).exists()
 
 
 def small_number(value: int | None) -> int | None:

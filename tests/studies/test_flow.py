@@ -3,6 +3,7 @@ import itertools
 import pytest
 
 from studies.flow import (
+    CameInLaterSession,
     Consented,
     Declined,
     FeedbackGiven,
@@ -39,6 +40,7 @@ def end(outcome):
 
 
 LEGAL = [
+    *[(step, CameInLaterSession(), rules(), end(Outcome.REPLACED)) for step in Step if step != Step.END],
     (Step.CONSENT, Declined(), rules(), end(Outcome.DECLINED)),
     (Step.CONSENT, Consented(), rules(), Position(Step.COLOUR_CHECK)),
     (Step.CONSENT, Consented(), rules(plate_count=0, plates_required=0), Position(Step.INSTRUCTIONS)),

@@ -34,6 +34,7 @@ from tests import factories, walks
 pytestmark = pytest.mark.django_db
 
 PID, STUDY, SESSION = "5f1a" * 6, "60aa" * 6, "61bb" * 6
+WINDOW = {"viewport_width": "1440", "viewport_height": "900", "device_pixel_ratio": "2"}
 PROLIFIC_LINK = {"PROLIFIC_PID": PID, "STUDY_ID": STUDY, "SESSION_ID": SESSION}
 
 
@@ -273,13 +274,21 @@ def test_a_study_that_is_not_open_says_why_and_lets_those_inside_go_on(study, st
     assert "return your submission" in response.content.decode()
 
 
+def test_a_study_that_was_paused_says_so_at_the_consent(study):
+    visitor = Visitor(study)
+    visitor.land()
+    life.pause(study)
+    assert_notice(visitor.post("consent", decision="accept", **WINDOW), "paused", 403)
+    assert visitor.participation.step == Step.CONSENT
+
+
 def test_a_full_study_says_so_at_the_door_and_at_the_consent():
     study = factories.running_study(dataset_count=1, participants_per_dataset=1)
     late = Visitor(study)
     late.land()
     Visitor(study).at(Step.COLOUR_CHECK)
     assert_notice(Visitor(study).land(), "full", 403)
-    assert_notice(late.post("consent", decision="accept"), "full", 403)
+    assert_notice(late.post("consent", decision="accept", **WINDOW), "full", 403)
 
 
 def test_who_has_taken_part_already_is_told(prolific_study):
@@ -310,8 +319,7 @@ def test_the_whole_way_by_forms(visitor):
     study = visitor.study
     visitor.land()
     assert_step(visitor.page(), Step.CONSENT)
-    size = {"viewport_width": "1440", "viewport_height": "900", "device_pixel_ratio": "2"}
-    assert_to_run(visitor.post("consent", decision="accept", **size), study)
+    assert_to_run(visitor.post("consent", decision="accept", **WINDOW), study)
     participation = visitor.participation
     assert (participation.viewport_width, participation.device_pixel_ratio) == (1440, 2.0)
 
@@ -506,10 +514,10 @@ def test_failing_attention_checks_at_once_ends_on_a_page_without_a_way_back():
 def test_posts_without_the_csrf_token_are_refused(study):
     visitor = Visitor(study, Client(enforce_csrf_checks=True))
     visitor.land()
-    assert visitor.post("consent", decision="accept").status_code == 403
+    assert visitor.post("consent", decision="accept", **WINDOW).status_code == 403
     assert visitor.rate(uuid.uuid4(), 0).status_code == 403
     token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', visitor.page().content.decode()).group(1)
-    assert visitor.post("consent", decision="accept", csrfmiddlewaretoken=token).status_code == 303
+    assert visitor.post("consent", decision="accept", csrfmiddlewaretoken=token, **WINDOW).status_code == 303
 
 
 @pytest.mark.parametrize(
@@ -659,6 +667,9 @@ def ended(study: Study, outcome: Outcome) -> Visitor:
         participation = visitor.at(Step.MAIN)
         walks.rate(participation)
         close_timed_out(participation.pk, timezone.now() + timedelta(hours=1))
+    elif outcome == Outcome.REPLACED:
+        visitor.at(Step.MAIN)
+        Visitor(study).land(**(PROLIFIC_LINK | {"SESSION_ID": "77cc" * 6}))
     else:
         visitor.at(Step.END)
     return visitor

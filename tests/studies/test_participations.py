@@ -204,6 +204,66 @@ def test_who_returned_without_a_result_may_come_with_a_new_session(study):
     assert walks.enter(study, participant_id="p", session_id="s3").step == Step.CONSENT
 
 
+def test_a_later_session_ends_the_earlier_one_so_that_a_person_counts_once(study):
+    first = walks.rate(walks.to_main(study, participant_id="p", session_id="s1"))
+    second = walks.complete(study, participant_id="p", session_id="s2")
+    assert second.is_valid
+    back = walks.enter(study, participant_id="p", session_id="s1")
+    assert (back.pk, back.step, back.outcome) == (first.pk, Step.END, Outcome.REPLACED)
+    assert back.completion_code is None
+    assert back.is_valid is False
+    assert give_feedback(first.pk, {}).outcome == Outcome.REPLACED
+    assert Rating.objects.filter(trial__participation=first).count() == 1, "what was answered is kept"
+    assert selectors.places_left(study, REAL) == study.place_count - 1
+    assert Participation.objects.filter(is_valid=True).count() == 1
+
+
+def test_a_replaced_session_frees_its_place_for_the_later_one(study):
+    walks.consent(walks.enter(study, participant_id="p", session_id="s1"))
+    for _ in range(study.place_count - 1):
+        walks.consent(walks.enter(study))
+    assert walks.enter(study, participant_id="p", session_id="s2").step == Step.CONSENT
+
+
+def test_a_later_session_leaves_other_people_and_test_sessions_alone(study):
+    others = [
+        walks.to_main(study, participant_id="q", session_id="s1"),
+        walks.to_main(study, TEST, participant_id="p", session_id="s2"),
+        walks.to_main(factories.running_study(), participant_id="p", session_id="s3"),
+        walks.to_main(study),
+    ]
+    walks.enter(study, participant_id="p", session_id="s4")
+    walks.enter(study)
+    assert set(Participation.objects.filter(pk__in=[other.pk for other in others]).values_list("step", flat=True)) == {
+        Step.MAIN
+    }
+
+
+def test_a_person_cannot_become_valid_twice_even_if_two_sessions_were_never_told_apart(study):
+    first = walks.rate_all(walks.to_main(study, participant_id="p", session_id="s1"))
+    second = walks.rate_all(walks.to_main(study, participant_id="q", session_id="s2"))
+    ParticipantIdentity.objects.update(participant_id="p")
+    results = [give_feedback(each.pk, {}) for each in (second, first)]
+    assert [result.outcome for result in results] == [Outcome.COMPLETED] * 2
+    assert [result.is_valid for result in results] == [True, False]
+
+
+@pytest.mark.parametrize(("stop", "reason"), [(life.pause, "paused"), (life.close, "closed")])
+def test_a_study_that_stops_takes_nobody_from_its_consent_page(study, stop, reason):
+    waiting, inside = walks.enter(study), walks.consent(walks.enter(study))
+    preview, tester = walks.enter(study, PREVIEW), walks.enter(study, TEST)
+    stop(study)
+    with pytest.raises(StudyNotOpen) as refusal:
+        walks.consent(waiting)
+    assert refusal.value.reason == reason
+    waiting.refresh_from_db()
+    assert (waiting.step, waiting.dataset, waiting.consented_at) == (Step.CONSENT, None, None)
+    assert walks.answer_plates(inside).step == Step.INSTRUCTIONS
+    assert walks.consent(preview).step == Step.COLOUR_CHECK
+    if reason == "paused":
+        assert walks.consent(tester).step == Step.COLOUR_CHECK
+
+
 def test_the_same_tester_may_come_as_often_as_they_like(study):
     walks.complete(study, TEST, participant_id="p", session_id="s1")
     assert walks.enter(study, TEST, participant_id="p", session_id="s2").step == Step.CONSENT
@@ -547,8 +607,8 @@ def test_the_code_stays_whatever_is_called_after_the_end(study):
 
 def test_there_is_one_code_per_outcome(study):
     codes = dict(study.completion_codes.values_list("outcome", "code"))
-    assert set(codes) == set(Outcome)
-    assert len(set(codes.values())) == len(Outcome)
+    assert set(codes) == set(Outcome) - {Outcome.REPLACED}
+    assert len(set(codes.values())) == len(codes)
 
 
 def test_only_what_counts_is_announced(study, heard, django_capture_on_commit_callbacks):
