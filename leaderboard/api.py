@@ -95,4 +95,4 @@ class EntryViewSet(viewsets.ReadOnlyModelViewSet[Entry]):
         return selectors.entries()
 
     def get_serializer_context(self) -> dict[str, Any]:
-        return {**super().get_serializer_context(), "ranks": selectors.ranks()}
+        return {**super().get_serializer_context(), "ranks": selectors.ranks(Entry.objects.all())}

@@ -1,6 +1,7 @@
 """What is read from the leaderboard's tables."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 
 from django.db.models import QuerySet
 
@@ -14,15 +15,20 @@ def entries() -> QuerySet[Entry]:
     return Entry.objects.select_related("board", "attack", "target_model").order_by("id")
 
 
-def ranks() -> dict[int, int | None]:
-    """Each entry's rank, by entry id: among the entries of its board, demonstration data apart from real data."""
-    leagues: dict[tuple[int, bool], list[tuple[int, float | None]]] = defaultdict(list)
-    for entry_id, board_id, is_demo, difference in Entry.objects.values_list("id", "board_id", "is_demo", "difference"):
-        leagues[board_id, is_demo].append((entry_id, difference))
+def leagues(entries: Iterable[Entry]) -> list[list[Entry]]:
+    """The entries that are compared with one another: of one board, demonstration data apart from real data."""
+    found: dict[tuple[int, bool], list[Entry]] = defaultdict(list)
+    for entry in entries:
+        found[entry.board_id, entry.is_demo].append(entry)
+    return list(found.values())
+
+
+def ranks(entries: Iterable[Entry]) -> dict[int, int | None]:
+    """Each entry's rank in its league, by entry id; give it all entries, for page and API to show the same."""
     return {
-        entry_id: place
-        for league in leagues.values()
-        for (entry_id, _), place in zip(league, rank([difference for _, difference in league]), strict=True)
+        entry.pk: place
+        for league in leagues(entries)
+        for entry, place in zip(league, rank([entry.difference for entry in league]), strict=True)
     }
 
 

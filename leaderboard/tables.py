@@ -1,12 +1,11 @@
 """Stored entries as the tables that the leaderboard page shows: order, rank, formatting and figure geometry."""
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from leaderboard.models import Board, Entry
-from leaderboard.statistics.ranking import rank
+from leaderboard.selectors import leagues, ranks
 
 FIGURE_WIDTH = 240  # in the units of the drawing
 FIGURE_MARGIN = 10  # room for half a marker at either end of the scale
@@ -59,22 +58,21 @@ def make_tables(entries: Iterable[Entry]) -> list[Table]:
     In a table the smallest absolute difference comes first. Entries with equal ones share a rank and stand in the
     order of attack and target model; entries without a difference come last and have no rank.
     """
-    leagues: dict[tuple[bool, str], list[Entry]] = defaultdict(list)
-    for entry in entries:
-        leagues[entry.is_demo, entry.board.name].append(entry)
-    return [_table(leagues[key]) for key in sorted(leagues)]
+    all_entries = list(entries)
+    places = ranks(all_entries)
+    tables = [_table(league, places) for league in leagues(all_entries)]
+    return sorted(tables, key=lambda table: (table.is_demo, table.board.name))
 
 
-def _table(entries: list[Entry]) -> Table:
-    ordered = sorted(entries, key=_most_imperceptible_first)
+def _table(league: list[Entry], places: Mapping[int, int | None]) -> Table:
+    ordered = sorted(league, key=_most_imperceptible_first)
     board = ordered[0].board
-    places = rank([entry.difference for entry in ordered])
     return Table(
         board=board,
         is_demo=ordered[0].is_demo,
         minimum=format_number(board.scale_minimum, 0),
         maximum=format_number(board.scale_maximum, 0),
-        rows=[_row(entry, place, board) for entry, place in zip(ordered, places, strict=True)],
+        rows=[_row(entry, places[entry.pk], board) for entry in ordered],
         computed_at=max(entry.computed_at for entry in ordered),
     )
 

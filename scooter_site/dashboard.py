@@ -16,6 +16,7 @@ from imagedb.models import Attack, Image, ImageClass, ImageKind, ImportBatch, Ta
 from leaderboard.models import Board, Entry
 from scooter_site.common.admin_tools import add_url, change_url, list_url, may
 from studies.models import Participation, ParticipationKind, Study, StudyStatus
+from studies.selectors.counting import countable
 
 LIST_LENGTH = 6
 SIDEBAR = [
@@ -129,9 +130,7 @@ def first_study_steps() -> list[ChecklistStep]:
 
 def running_studies() -> list[dict[str, Any]]:
     """Studies that take participants or are paused, with how far each has come."""
-    counts = Q(participations__kind=ParticipationKind.REAL) | Q(
-        participations__kind=ParticipationKind.TEST, is_demo=True
-    )
+    counts = countable("participations__")
     studies = (
         Study.objects.filter(status__in=[StudyStatus.RUNNING, StudyStatus.PAUSED])
         .select_related("attack", "target_model")

@@ -27,10 +27,10 @@ from studies.admin.forms import (
     random_slug,
     reveals_something,
 )
-from studies.admin.participation import STEP_LABELS
-from studies.flow import Outcome
-from studies.models import CompletionCode, Participation, ParticipationKind, Study, StudyStatus, TextKind
+from studies.flow import Outcome, Step
+from studies.models import CompletionCode, Participation, Study, StudyStatus, TextKind
 from studies.pay import amount_due
+from studies.selectors.counting import countable
 from studies.selectors.dropout import dropout
 from studies.services import life
 
@@ -178,14 +178,8 @@ class StudyAdmin(StayOnPage, ModelAdmin):
     # --- List -------------------------------------------------------------------------------------------------
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Study]:
-        counts = Q(participations__kind=ParticipationKind.REAL) | Q(
-            participations__kind=ParticipationKind.TEST, is_demo=True
-        )
-        return (
-            super()
-            .get_queryset(request)
-            .annotate(valid_count=Count("participations", filter=counts & Q(participations__is_valid=True)))
-        )
+        valid = countable("participations__") & Q(participations__is_valid=True)
+        return super().get_queryset(request).annotate(valid_count=Count("participations", filter=valid))
 
     @display(description="status", ordering="status", label=STATUS_LABELS)
     def status_label(self, study: Study) -> str:
@@ -410,7 +404,7 @@ def monitor_context(study: Study, request: HttpRequest) -> dict[str, Any]:
         "stages": [
             {"stage": stage, "percent": round(100 * stage.reached / arrived) if arrived else 0} for stage in stages
         ],
-        "steps": [(STEP_LABELS[step], count) for step, count in numbers.by_step.items()],
+        "steps": [(Step(step).label, count) for step, count in numbers.by_step.items()],
         "outcomes": [(Outcome(outcome).label, count) for outcome, count in numbers.by_outcome.items()],
         "committed": sum(
             (count * amount_due(Outcome(outcome), study.rates) for outcome, count in numbers.by_outcome.items()),

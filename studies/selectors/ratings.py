@@ -2,21 +2,22 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 import numpy as np
-from django.db.models import Count, Max, Q, QuerySet
+from django.db.models import Count, Max, QuerySet
 from numpy.typing import NDArray
 
 from imagedb.models import ImageKind
-from studies.models import Participation, ParticipationKind, Rating, ScaleDirection, Study, TrialKind
-
-_COUNTABLE = Q(kind=ParticipationKind.REAL) | Q(kind=ParticipationKind.TEST, study__is_demo=True)
+from studies.models import Participation, Rating, ScaleDirection, Study, TrialKind
+from studies.selectors.counting import countable
 
 
 @dataclass(frozen=True)
 class ScaleRatings:
     """All valid ratings of one (attack, target model) pair on one scale, as arrays of equal length.
 
+    The public ids name the same participations and images, and are what exports have.
     ``values`` are oriented: higher = more certain that the image is modified, whatever the study's own direction.
     Ordered by participation, then by the order of rating. ``is_demo``: at least one of the studies is a demonstration.
     """
@@ -25,6 +26,8 @@ class ScaleRatings:
     scale_maximum: int
     participation_ids: NDArray[np.int64]
     image_ids: NDArray[np.int64]
+    participation_public_ids: list[UUID]
+    image_public_ids: list[UUID]
     is_modified: NDArray[np.bool_]
     values: NDArray[np.int64]
     is_demo: bool
@@ -44,7 +47,7 @@ class PairState:
 
 def countable_participations(study: Study) -> QuerySet[Participation]:
     """Real participations of a study, whatever their outcome; in a demonstration study its test ones (bots) too."""
-    return Participation.objects.filter(_COUNTABLE, study=study)
+    return Participation.objects.filter(countable(), study=study)
 
 
 def valid_ratings(attack_id: int, target_model_id: int) -> list[ScaleRatings]:
@@ -55,7 +58,7 @@ def valid_ratings(attack_id: int, target_model_id: int) -> list[ScaleRatings]:
     results = []
     for (minimum, maximum), studies in groups.items():
         mirrored = {study.pk for study in studies if study.scale_direction == ScaleDirection.HIGHER_IS_CLEAN}
-        participations = Participation.objects.filter(_COUNTABLE, study__in=studies, is_valid=True)
+        participations = Participation.objects.filter(countable(), study__in=studies, is_valid=True)
         rows = list(
             Rating.objects.filter(trial__participation__in=participations, trial__kind=TrialKind.IMAGE)
             .order_by("trial__participation_id", "trial__position")
@@ -65,6 +68,8 @@ def valid_ratings(attack_id: int, target_model_id: int) -> list[ScaleRatings]:
                 "trial__image__kind",
                 "value",
                 "trial__participation__study_id",
+                "trial__participation__public_id",
+                "trial__image__public_id",
             )
         )
         if not rows:
@@ -78,6 +83,8 @@ def valid_ratings(attack_id: int, target_model_id: int) -> list[ScaleRatings]:
                 scale_maximum=maximum,
                 participation_ids=np.array([row[0] for row in rows], np.int64),
                 image_ids=np.array([row[1] for row in rows], np.int64),
+                participation_public_ids=[row[5] for row in rows],
+                image_public_ids=[row[6] for row in rows],
                 is_modified=np.array([row[2] == ImageKind.MODIFIED for row in rows], np.bool_),
                 values=np.where(is_mirrored, minimum + maximum - values, values),
                 is_demo=any(study.is_demo for study in studies if study.pk in contributing),
@@ -86,10 +93,13 @@ def valid_ratings(attack_id: int, target_model_id: int) -> list[ScaleRatings]:
     return results
 
 
-def pair_states() -> list[PairState]:
-    """The state of every (attack, target model) pair and scale that has a valid, countable participation; one query."""
+def pair_states(**pair: int) -> list[PairState]:
+    """The state of every (attack, target model) pair and scale that has a valid, countable participation; one query.
+
+    ``pair``: attack_id and target_model_id, for one pair only.
+    """
     rows = (
-        Participation.objects.filter(_COUNTABLE, is_valid=True)
+        Participation.objects.filter(countable(), is_valid=True, **{f"study__{name}": pk for name, pk in pair.items()})
         .values("study__attack_id", "study__target_model_id", "study__scale_minimum", "study__scale_maximum")
         .annotate(participations=Count("id"), last_finished_at=Max("finished_at"))
         .order_by("study__attack_id", "study__target_model_id", "study__scale_minimum", "study__scale_maximum")

@@ -103,7 +103,7 @@ def test_demonstration_data_is_marked_explained_and_ranked_apart(client):
     first, second = body_rows(page)
     assert (first[0], first[1]) == ("1", "Published Other")
     assert (second[0], second[1]) == ("1", "Stand-in Other Demonstration data: bots")
-    assert "No person gave these ratings" in page
+    assert "Programs (and visitors trying the demonstration) gave these ratings" in page
 
 
 def test_no_demonstration_notice_without_demonstration_data(client):

@@ -5,7 +5,8 @@ import pytest
 
 from studies import selectors
 from studies.flow import Outcome, Step
-from studies.models import ParticipationKind, TrialKind
+from studies.models import Participation, ParticipationKind, Study, TrialKind
+from studies.selectors.counting import countable, counts
 from studies.services.participations import answer_trial, decline_consent, give_feedback
 from tests import factories, walks
 
@@ -110,6 +111,17 @@ def test_test_data_count_in_a_demonstration_only():
     (ratings,) = selectors.valid_ratings(study.attack_id, study.target_model_id)
     assert ratings.is_demo
     assert selectors.countable_participations(study).count() == 1
+
+
+@pytest.mark.parametrize("is_demo", [False, True])
+def test_what_counts_is_the_same_by_every_way(is_demo):
+    study = factories.running_study(is_demo=is_demo)
+    for kind in ParticipationKind:
+        walks.enter(study, kind)
+    expected = {"real", "test"} if is_demo else {"real"}
+    assert set(Participation.objects.filter(countable()).values_list("kind", flat=True)) == expected
+    assert Study.objects.filter(countable("participations__")).count() == len(expected)
+    assert {each.kind for each in Participation.objects.all() if counts(each)} == expected
 
 
 def test_a_pair_without_ratings_has_none(study):

@@ -71,8 +71,8 @@ class Command(BaseCommand):
             raise CommandError(f"There is no study with the slug {slug}.")
         if study.status == StudyStatus.RUNNING and not study.is_demo and not live:
             raise CommandError(
-                f"The study {slug} is live: real people may be taking part. Simulated participants would take places "
-                "from them until they end. Add --live if you mean it."
+                f"The study {slug} is live: real people may be taking part. Answers of simulated participants never "
+                "count and take no place from them, but they load the site. Add --live if you mean it."
             )
         return study
 
