@@ -16,37 +16,85 @@ from tests.leaderboard import rows
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.mark.parametrize("is_locked", [False, True], ids=["without the lock", "with the lock"])
-def test_old_numbers_overwrite_new_ones_without_the_lock_and_not_with_it(monkeypatch, is_locked):
+@pytest.fixture
+def case():
+    """A study with one participation, and the image it rated."""
     attack, target_model = factories.attack(), factories.target_model()
     image = factories.modified_image(attack=attack, target_model=target_model)
     study = rows.study(attack, target_model)
     rows.finished(study, [(image, 80)])
-    first_has_read, second_is_done = threading.Event(), threading.Event()
-    read = services.valid_ratings
+    return SimpleNamespace(study=study, image=image, pair=(attack.pk, target_model.pk))
 
-    def read_and_dawdle(*pair):
-        ratings = read(*pair)
-        if not first_has_read.is_set():
-            first_has_read.set()
+
+def overtake(case, monkeypatch, name):
+    """Recompute the pair twice at once: the first one dawdles in ``services.NAME``, where the second one passes."""
+    first_is_there, second_is_done = threading.Event(), threading.Event()
+    function = getattr(services, name)
+
+    def dawdle(*args):
+        result = function(*args)
+        if not first_is_there.is_set():
+            first_is_there.set()
             second_is_done.wait(timeout=2)  # in vain, if the second is kept waiting
-        return ratings
+        return result
 
-    monkeypatch.setattr(services, "valid_ratings", read_and_dawdle)
-    if not is_locked:
-        # On SQLite it is the transaction that keeps others out, on PostgreSQL the lock within it.
-        monkeypatch.setattr(services, "transaction", SimpleNamespace(atomic=nullcontext))
-        monkeypatch.setattr(services, "lock_attack", lambda attack_id: Attack.objects.get(pk=attack_id))
+    monkeypatch.setattr(services, name, dawdle)
 
     def first():
-        services.recompute_entry(attack.pk, target_model.pk)
+        services.recompute_entry(*case.pair)
 
     def second():
-        assert first_has_read.wait(timeout=30)
-        rows.finished(study, [(image, 20)])
-        services.recompute_entry(attack.pk, target_model.pk)
+        assert first_is_there.wait(timeout=30)
+        rows.finished(case.study, [(case.image, 20)])
+        services.recompute_entry(*case.pair)
         second_is_done.set()
 
     assert at_once([first, second]) == [None, None]
     entry = Entry.objects.get()
-    assert (entry.participants, entry.mean_modified) == ((2, 50.0) if is_locked else (1, 80.0))
+    return entry.participants, entry.mean_modified
+
+
+@pytest.mark.parametrize("is_checked", [False, True], ids=["without a second look", "with a second look"])
+def test_what_was_read_before_newer_ratings_is_not_stored(case, monkeypatch, is_checked):
+    if not is_checked:
+        monkeypatch.setattr(services, "current_state", lambda *pair: [])
+    assert overtake(case, monkeypatch, "valid_ratings") == ((2, 50.0) if is_checked else (1, 80.0))
+
+
+@pytest.mark.parametrize("is_locked", [False, True], ids=["without the lock", "with the lock"])
+def test_nobody_comes_between_the_second_look_and_the_store(case, monkeypatch, is_locked):
+    if not is_locked:
+        # On SQLite it is the transaction that keeps others out, on PostgreSQL the lock within it.
+        monkeypatch.setattr(services, "transaction", SimpleNamespace(atomic=nullcontext))
+        monkeypatch.setattr(services, "lock_attack", lambda attack_id: Attack.objects.get(pk=attack_id))
+    assert overtake(case, monkeypatch, "board_of_scale") == ((2, 50.0) if is_locked else (1, 80.0))
+
+
+def test_reading_and_computing_keep_nobody_waiting(case, monkeypatch):
+    in_transaction = []
+    read = services.valid_ratings
+
+    def read_and_look(*pair):
+        in_transaction.append(services.transaction.get_connection().in_atomic_block)
+        return read(*pair)
+
+    monkeypatch.setattr(services, "valid_ratings", read_and_look)
+    services.recompute_entry(*case.pair)
+    assert in_transaction == [False]
+
+
+def test_ratings_that_keep_coming_in_are_computed_in_the_end(case, monkeypatch):
+    in_transaction = []
+    read = services.valid_ratings
+
+    def read_and_add(*pair):
+        in_transaction.append(services.transaction.get_connection().in_atomic_block)
+        ratings = read(*pair)
+        if len(in_transaction) <= services.ATTEMPTS_WITHOUT_LOCK:
+            rows.finished(case.study, [(case.image, 20)])
+        return ratings
+
+    monkeypatch.setattr(services, "valid_ratings", read_and_add)
+    services.recompute_entry(*case.pair)
+    assert in_transaction == [False, False, False, True]
+    assert (Entry.objects.get().participants, Entry.objects.get().mean_modified) == (4, 35.0)

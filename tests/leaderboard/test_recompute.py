@@ -55,15 +55,13 @@ def test_stores_the_numbers_of_a_pair(pair, images):
     assert entry.sd_modified == pytest.approx(42.426406871)
     assert entry.sd_clean == pytest.approx(35.355339059)
     assert entry.is_demo is False
-    lines = sorted(
-        [
-            (one.pk, modified.pk, 1, 80),
-            (one.pk, clean.pk, 0, 0),
-            (other.pk, clean.pk, 0, -50),
-            (other.pk, modified.pk, 1, 20),
-        ]
-    )
-    text = "\n".join(",".join(map(str, line)) for line in lines)
+    lines = [
+        f"{one.public_id},{modified.public_id},1,80",
+        f"{one.public_id},{clean.public_id},0,0",
+        f"{other.public_id},{clean.public_id},0,-50",
+        f"{other.public_id},{modified.public_id},1,20",
+    ]
+    text = "\n".join(sorted(lines))
     assert entry.input_digest == hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -20,17 +20,18 @@ from leaderboard import services  # noqa: E402 - needs the applications to be se
 __all__ = ["app"]
 
 gate = Path(os.environ["GATE"])
-compute_digest = services.input_digest
+board_of_scale = services.board_of_scale
 
 
-def stop_at_the_gate(ratings: Any) -> str:
+def stop_at_the_gate(minimum: int, maximum: int) -> Any:
+    board = board_of_scale(minimum, maximum)
     try:
         with gate.open("x") as file:
             file.write(str(os.getpid()))
     except FileExistsError:
-        return compute_digest(ratings)
+        return board
     time.sleep(600)
     raise AssertionError("nobody killed this process")
 
 
-services.input_digest = stop_at_the_gate
+services.board_of_scale = stop_at_the_gate
