@@ -188,6 +188,36 @@ class FileFinder:
         return same_name[0]
 
 
+class RowFiles:
+    """Which file each filename of a manifest means, and which files none means."""
+
+    def __init__(self, files: ImageFiles, filenames: Iterable[str], base: str = "") -> None:
+        """``base`` is the manifest's own folder among the files: paths may be relative to it."""
+        self._files = files
+        self._file_of: dict[str, str] = {}
+        self._unclear: dict[str, str] = {}
+        finder = FileFinder(files.names, base)
+        filenames_of: dict[str, set[str]] = defaultdict(set)
+        for filename in filenames:
+            try:
+                self._file_of[filename] = finder.find(filename)
+                filenames_of[self._file_of[filename]].add(filename)
+            except FileProblem as problem:
+                self._unclear[filename] = f"{filename} in {files.label}: {problem}"
+        for file, meaning_it in filenames_of.items():
+            # Two folders of the manifest, one file of that basename: it can belong to one of them only.
+            for filename in meaning_it - {file} if len(meaning_it) > 1 else ():
+                others = ", ".join(sorted(meaning_it - {filename}))
+                self._unclear[filename] = f"only {file} has that name, and {others} means it too; write the whole path"
+        self.unused = sorted(set(files.names) - set(self._file_of.values()))
+
+    def read(self, filename: str) -> bytes:
+        """The content of the file that one of the filenames means. Raises FileProblem."""
+        if filename in self._unclear:
+            raise FileProblem(self._unclear[filename])
+        return self._files.read(self._file_of[filename])
+
+
 def find_manifest(names: Iterable[str]) -> str:
     """The one manifest of an archive: its ``manifest.csv``, or its only CSV file. Raises FileProblem."""
     tables = [name for name in names if name.lower().endswith(".csv")]

@@ -13,7 +13,8 @@ from imagedb.image_files import ArchiveFiles, FileProblem, FolderFiles, ImageFil
 from imagedb.manifest import Manifest, UnreadableManifest, parse
 from imagedb.models import ImportBatch
 from imagedb.models.imports import ImportStatus
-from imagedb.services.import_run import ImportRun, ImportSummary, ImportTakenOver, Progress
+from imagedb.services.import_run import ImportRun, ImportTakenOver, Progress
+from imagedb.services.import_summary import ImportSummary
 from scooter_site.common.tasks import RETRYABLE
 
 logger = logging.getLogger(__name__)

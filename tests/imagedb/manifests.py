@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models.fields.files import FieldFile
 
 from imagedb.models import ImportBatch, Visibility
-from imagedb.services.import_run import ImportSummary
+from imagedb.services.import_summary import ImportSummary
 from imagedb.services.importing import import_manifest
 from tests.factories import png_bytes
 

@@ -15,7 +15,8 @@ from PIL import Image as PillowImage
 from imagedb import pixels
 from imagedb.models import Attack, Image, ImageClass, ImportBatch, ImportRow, Prediction, TargetModel
 from imagedb.models.imports import ImportStatus
-from imagedb.services.import_run import ImportRun, ImportSummary
+from imagedb.services import import_store
+from imagedb.services.import_summary import ImportSummary
 from imagedb.services.importing import ImportFailed, import_manifest
 from tests import factories
 from tests.factories import png_bytes
@@ -415,7 +416,7 @@ class TestFailuresLeaveNothing:
 
         folder.add("clean.png")
         before = stored_files()
-        monkeypatch.setattr(ImportRun, "_record", fail)
+        monkeypatch.setattr(import_store, "record_row", fail)
         with pytest.raises(error):
             folder.run(clean())
         assert stored_files() == before
@@ -426,14 +427,14 @@ class TestFailuresLeaveNothing:
 
     def test_rows_before_the_failure_stay(self, folder, monkeypatch):
         folder.add("a.png", "b.png")
-        record = ImportRun._record
+        record_row = import_store.record_row
 
-        def fail_at_the_second(self, row, *arguments, **options):
-            if row.filename == "b.png":
+        def fail_at_the_second(batch, row_number, filename, *arguments, **options):
+            if filename == "b.png":
                 raise RuntimeError("now")
-            return record(self, row, *arguments, **options)
+            return record_row(batch, row_number, filename, *arguments, **options)
 
-        monkeypatch.setattr(ImportRun, "_record", fail_at_the_second)
+        monkeypatch.setattr(import_store, "record_row", fail_at_the_second)
         with pytest.raises(RuntimeError):
             folder.run(clean("a.png"), clean("b.png"))
         assert Image.objects.get().original_filename == "a.png"

@@ -9,7 +9,7 @@ from django.utils import timezone
 from imagedb import tasks
 from imagedb.models import Image, ImportBatch
 from imagedb.models.imports import ImportStatus
-from imagedb.services import importing
+from imagedb.services import import_store, importing
 from imagedb.services.import_run import ImportRun, ImportTakenOver
 from imagedb.services.uploads import request_import
 from tests.factories import png_bytes
@@ -155,7 +155,7 @@ class TestTwice:
         def storage_is_away(*arguments):
             raise ConnectionError("away")
 
-        monkeypatch.setattr(ImportRun, "_store", storage_is_away)
+        monkeypatch.setattr(import_store, "store", storage_is_away)
         with pytest.raises(ConnectionError):
             importing.run_import(batch.pk)
         batch.refresh_from_db()

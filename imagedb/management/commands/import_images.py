@@ -9,7 +9,8 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from imagedb.models import ImportBatch, Visibility
-from imagedb.services.import_run import ImportSummary, Progress
+from imagedb.services.import_run import Progress
+from imagedb.services.import_summary import ImportSummary
 from imagedb.services.importing import ImportFailed, import_manifest
 
 
