@@ -9,8 +9,6 @@ FIND_PYTHON = for python in $(VENV) python3 python3.14 python3.13 python3.12 pyt
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; python=; done; \
 	[ -n "$$python" ] || { echo "Scooter needs Python 3.11 or newer; python3 is `python3 --version 2>&1`." >&2; exit 1; }
 BOOTSTRAP = $(FIND_PYTHON); "$$python" scooter_site/demo/bootstrap.py
-DEMO_ENVIRONMENT = [ -f var/demo.env ] || { echo "There is no demonstration here yet: make demo" >&2; exit 1; }; \
-	set -a; . var/demo.env
 PRODUCTION_LIKE = DEBUG=off SECRET_KEY=$$($(VENV) -c 'import secrets; print(secrets.token_urlsafe(50))') \
 	ALLOWED_HOSTS=scooter.example.org DATABASE_URL=postgres://scooter@localhost/scooter \
 	REDIS_URL=redis://localhost:6379/0
@@ -22,10 +20,10 @@ demo:
 	@exec $(VENV) -m scooter_site.demo.serve --port $(PORT)
 
 remove-demo:
-	@$(DEMO_ENVIRONMENT); $(VENV) manage.py remove_demo
+	@$(VENV) -m scooter_site.demo.manage remove_demo
 
 admin-password:
-	@$(DEMO_ENVIRONMENT); $(VENV) manage.py changepassword admin
+	@$(VENV) -m scooter_site.demo.manage changepassword admin
 
 test: install-dev lint
 	@$(VENV) -m tests.browser

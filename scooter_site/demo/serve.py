@@ -30,6 +30,8 @@ from scooter_site.demo.bootstrap import ROOT, require_free_port
 
 VAR = Path(os.environ.get("SCOOTER_VAR") or ROOT / "var").resolve()
 DATABASE = VAR / "scooter.sqlite3"
+DEMO_REMOVED = VAR / "demo-removed"  # there while the demonstration's content is not wanted
+APPS = ("imagedb", "studies", "leaderboard", "scooter_site")
 SERVING_WITHIN_SECONDS = 120
 STOPPED_ON_REQUEST = {130, 143}  # what honcho gives after SIGINT and SIGTERM
 
@@ -37,19 +39,23 @@ STOPPED_ON_REQUEST = {130, 143}  # what honcho gives after SIGINT and SIGTERM
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--port", type=int, default=8000)
-    port = parser.parse_args().port
+    serve(parser.parse_args().port)
+
+
+def serve(port: int) -> None:
+    """Prepare what changed, start all processes, and end when they have ended."""
     started = float(os.environ.pop("SCOOTER_STARTED", time.time()))
     require_free_port(port)
     os.chdir(ROOT)
     broker_port, broker_password = free_port(), secrets.token_urlsafe(24)
     variables = {
         **os.environ,
-        **environment(broker_port, broker_password),
+        **environment(broker=f"redis://:{broker_password}@127.0.0.1:{broker_port}/0"),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PORT": str(port),
         "PYTHONUNBUFFERED": "1",
     }
-    admin_password = prepare_if_changed(variables)
+    admin_password = prepare_if_changed()
     valkey_file = VAR / "valkey.conf"
     write_private(valkey_file, valkey_configuration(broker_port, broker_password))
     manager = DemoManager(lambda: announce(port, started, admin_password))
@@ -65,27 +71,33 @@ def main() -> None:
     sys.exit(0 if manager.returncode in STOPPED_ON_REQUEST else manager.returncode)
 
 
-def environment(broker_port: int, broker_password: str) -> dict[str, str]:
-    """Variables of the demonstration's settings. The secret key is made once and kept in demo.env."""
+def environment(*, broker: str) -> dict[str, str]:
+    """Variables of the demonstration's settings. The secret key is made once and kept in demo.env.
+
+    ``broker``: address of the running broker; empty for a process without one, which does at once what it enqueues.
+    """
     VAR.mkdir(parents=True, exist_ok=True)
     file = VAR / "demo.env"
     if not file.exists():
-        write_private(
-            file,
-            f"SECRET_KEY={secrets.token_urlsafe(50)}\nDEBUG=off\nHTTPS=off\nALLOW_SQLITE=on\n"
-            "ALLOWED_HOSTS=localhost,127.0.0.1\nS3_URL=\nLOG_LEVEL=WARNING\n",
-        )
+        write_private(file, f"SECRET_KEY={secrets.token_urlsafe(50)}\n")
     return {
         **dict(line.split("=", 1) for line in file.read_text().splitlines() if line),
+        "DJANGO_SETTINGS_MODULE": "scooter_site.settings",
+        "DEBUG": "off",
+        "HTTPS": "off",
+        "ALLOWED_HOSTS": "localhost,127.0.0.1",
+        "ALLOW_SQLITE": "on",
         "DATABASE_URL": f"sqlite:///{quote(str(DATABASE))}",
+        "S3_URL": "",
         "MEDIA_ROOT": str(VAR / "media"),
         "STATIC_ROOT": str(VAR / "static"),
-        "REDIS_URL": f"redis://:{broker_password}@127.0.0.1:{broker_port}/0",
-        "DJANGO_SETTINGS_MODULE": "scooter_site.settings",
+        "REDIS_URL": broker,
+        "CELERY_TASK_ALWAYS_EAGER": "off" if broker else "on",
+        "LOG_LEVEL": "WARNING",
     }
 
 
-def prepare_if_changed(variables: dict[str, str]) -> str | None:
+def prepare_if_changed() -> str | None:
     """Migrate, collect static files, load the demonstration; only after a change of code or of requirements.
 
     Returns the password of the admin account if one had to be made.
@@ -94,8 +106,7 @@ def prepare_if_changed(variables: dict[str, str]) -> str | None:
     digest = code_digest()
     if DATABASE.exists() and (VAR / "static").exists() and stamp.exists() and stamp.read_text() == digest:
         return None
-    # Neither broker nor worker run yet: what is enqueued while loading is done here and now.
-    os.environ.update({**variables, "REDIS_URL": "", "CELERY_TASK_ALWAYS_EAGER": "on"})
+    os.environ.update(environment(broker=""))
     import django  # here, because importing and setting it up takes seconds
 
     django.setup()
@@ -105,7 +116,8 @@ def prepare_if_changed(variables: dict[str, str]) -> str | None:
     call_command("migrate", verbosity=0)
     call_command("collectstatic", interactive=False, verbosity=0)
     admin_password = make_admin_account()
-    call_command("load_demo")
+    if not DEMO_REMOVED.exists():
+        call_command("load_demo")
     connections.close_all()
     stamp.write_text(digest)
     return admin_password
@@ -126,7 +138,8 @@ def make_admin_account() -> str | None:
 def code_digest() -> str:
     """Digest over whatever may change the database's shape, the static files or the demonstration's content."""
     digest = hashlib.sha256()
-    watched = ["requirements-demo.txt", "*/migrations/*.py", "scooter_site/static/**/*", "scooter_site/demo/**/*.py"]
+    watched = ["requirements-demo.txt", "scooter_site/demo/**/*.py"]
+    watched += [f"{app}/{part}" for app in APPS for part in ("migrations/*.py", "static/**/*")]
     for file in sorted({file for pattern in watched for file in ROOT.glob(pattern) if file.is_file()}):
         digest.update(str(file.relative_to(ROOT)).encode() + file.read_bytes())
     return digest.hexdigest()
@@ -183,11 +196,11 @@ def announce(port: int, started: float, admin_password: str | None) -> None:
     if not answers(f"{address}/health/"):
         return
     login = f"user {ADMIN_NAME}, password {admin_password} (shown only now)" if admin_password else f"user {ADMIN_NAME}"
+    take_part = "" if DEMO_REMOVED.exists() else f"\n  Take part      {address}/s/{OPEN_STUDY_SLUG}/"
     say(
         f"""
 Scooter is running after {time.time() - started:.0f} s.
-
-  Take part      {address}/s/{OPEN_STUDY_SLUG}/
+{take_part}
   Leaderboard    {address}/leaderboard/
   Admin          {address}/admin/    {login}
   API docs       {address}/api/v1/docs/

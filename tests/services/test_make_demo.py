@@ -181,6 +181,25 @@ def test_other_signals_stop_it_as_well(first_start, var, tmp_path, number):
         demo.wait_until_gone()
 
 
+def test_commands_on_its_data_and_what_is_removed_stays_away(first_start, var, tmp_path):
+    def manage(*arguments: str) -> str:
+        return subprocess.run(
+            [sys.executable, "-m", "scooter_site.demo.manage", *arguments],
+            cwd=PROJECT,
+            env={**os.environ, "SCOOTER_VAR": str(var)},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+
+    assert "completed" in manage("simulate_participants", "demo", "--count", "1", "--ability", "1").lower()
+    manage("remove_demo")
+    (var / "prepared").write_text("as after a change of the code")
+    with serving(var, free_port(), tmp_path / "output") as demo:
+        assert "Take part" not in demo.wait_until_serving(SECOND_START_SECONDS)
+        assert httpx.get(f"http://localhost:{demo.port}/s/demo/").status_code == 404
+
+
 def test_a_taken_port_is_an_error_before_anything_else(tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
