@@ -66,7 +66,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # --- Refusals -------------------------------------------------------------------------------------------------
 
 if not DEBUG:
-    if SECRET_KEY == DEFAULT_SECRET_KEY:
+    if SECRET_KEY in {"", DEFAULT_SECRET_KEY}:
         raise ImproperlyConfigured(
             "SECRET_KEY is not set. Set it to a long random string, or set DEBUG=on for development "
             "(cp .env.example .env), or run `make demo`."
@@ -341,6 +341,7 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "loggers": {"httpx": {"level": "WARNING"}},  # it would log whole addresses
     "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
 }
 logging.captureWarnings(True)

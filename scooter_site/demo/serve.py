@@ -7,6 +7,7 @@ processes stop when one of them dies, and on Ctrl-C, SIGTERM or a closed termina
 """
 
 import argparse
+import fcntl
 import hashlib
 import os
 import secrets
@@ -19,6 +20,7 @@ import time
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
+from typing import TextIO
 from urllib.parse import quote
 
 from honcho.environ import parse_procfile
@@ -46,6 +48,7 @@ def serve(port: int) -> None:
     """Prepare what changed, start all processes, and end when they have ended."""
     started = float(os.environ.pop("SCOOTER_STARTED", time.time()))
     require_free_port(port)
+    only_one = lock_data(port)
     os.chdir(ROOT)
     broker_port, broker_password = free_port(), secrets.token_urlsafe(24)
     variables = {
@@ -68,7 +71,23 @@ def serve(port: int) -> None:
     # A closed terminal must end the processes as Ctrl-C does: each is in a session of its own.
     signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     manager.loop()
+    only_one.close()
     sys.exit(0 if manager.returncode in STOPPED_ON_REQUEST else manager.returncode)
+
+
+def lock_data(port: int) -> TextIO:
+    """Exit with a message when the data are being served already; else hold them as long as the file is open."""
+    VAR.mkdir(parents=True, exist_ok=True)
+    file = (VAR / "served-on-port").open("a+")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.seek(0)
+        sys.exit(f"The demonstration in {VAR} is being served already, on port {file.read()}. Stop it first.")
+    file.truncate(0)
+    file.write(str(port))
+    file.flush()
+    return file
 
 
 def environment(*, broker: str) -> dict[str, str]:
@@ -76,7 +95,6 @@ def environment(*, broker: str) -> dict[str, str]:
 
     ``broker``: address of the running broker; empty for a process without one, which does at once what it enqueues.
     """
-    VAR.mkdir(parents=True, exist_ok=True)
     file = VAR / "demo.env"
     if not file.exists():
         write_private(file, f"SECRET_KEY={secrets.token_urlsafe(50)}\n")

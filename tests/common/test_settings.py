@@ -41,6 +41,7 @@ def test_production_settings_are_accepted_and_use_https():
     ("variables", "message"),
     [
         ({"SECRET_KEY": None}, "SECRET_KEY is not set"),
+        ({"SECRET_KEY": ""}, "SECRET_KEY is not set"),
         ({"SECRET_KEY": "insecure-development-key"}, "SECRET_KEY is not set"),
         ({"ALLOWED_HOSTS": None}, "ALLOWED_HOSTS is empty"),
         ({"DATABASE_URL": "sqlite:///:memory:"}, "The database is SQLite"),

@@ -162,6 +162,16 @@ def test_second_start_is_quick_keeps_all_data_and_ends_when_one_process_dies(fir
         said = demo.wait_until_serving(SECOND_START_SECONDS)
         assert time.monotonic() - started < SECOND_START_SECONDS
         assert "password " not in said.split("Admin  ")[1].splitlines()[0]
+        again = subprocess.run(
+            [sys.executable, "-m", "scooter_site.demo.serve", "--port", str(free_port())],
+            cwd=PROJECT,
+            env={**os.environ, "SCOOTER_VAR": str(var)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert again.returncode == 1
+        assert f"served already, on port {demo.port}" in again.stderr
         httpx.get(f"http://localhost:{demo.port}/s/demo/?test=somebody-secret", follow_redirects=True)
         wait_until(lambda: "GET /s/demo/" in demo.output.read_text(), "the request is in the log", 10)
         assert "somebody-secret" not in demo.output.read_text()
