@@ -5,6 +5,11 @@ from http import HTTPStatus
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 
+from studies.views import notices
+
+# Their pages show nothing of the rest of the site.
+PARTICIPANT_PAGES = "/s/"
+
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     return _answer(request, HTTPStatus.BAD_REQUEST, "The request could not be understood.")
@@ -24,6 +29,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """A form came back without its protection against forged requests, mostly because cookies are off."""
+    if request.path.startswith(PARTICIPANT_PAGES) and request.content_type != "application/json":
+        return notices.notice_page(request, notices.page_expired())
     return _answer(request, HTTPStatus.FORBIDDEN, "CSRF check failed.", template="403_csrf.html")
 
 

@@ -49,7 +49,7 @@ FORCEABLE_OUTCOMES = [
 # More pages than the longest way has: beyond it, a bot is going round in circles.
 MOST_PAGES = 500
 USER_AGENT = "Mozilla/5.0 (X11; Linux x86_64) Scooter simulated participant"
-VIEWPORT = {"viewport_width": "1440", "viewport_height": "900", "device_pixel_ratio": "1"}
+VIEWPORT_WIDTH, VIEWPORT_HEIGHT = 1440, 900
 
 
 @dataclass(frozen=True)
@@ -221,6 +221,11 @@ class Bot:
     def __init__(self, study: Study, client: httpx.Client, behaviour: Behaviour, rng: random.Random) -> None:
         self.client = client
         self.mind = Mind(study, behaviour, rng)
+        self.window = {
+            "viewport_width": str(max(VIEWPORT_WIDTH, study.minimum_viewport_width)),
+            "viewport_height": str(max(VIEWPORT_HEIGHT, study.minimum_viewport_height)),
+            "device_pixel_ratio": "1",
+        }
         self.rng = rng
         self.loaded: set[str] = set()
         self.ratings = 0
@@ -251,7 +256,7 @@ class Bot:
         match page.step:
             case Step.CONSENT:
                 declines = self.mind.behaviour.outcome is Outcome.DECLINED
-                return self._post(page, {"decision": "decline" if declines else "accept", **VIEWPORT})
+                return self._post(page, {"decision": "decline" if declines else "accept", **self.window})
             case Step.COLOUR_CHECK:
                 return self._post(page, {"answer": self.mind.answer_plate(page.hidden_fields["token"])})
             case Step.COMPREHENSION:
@@ -294,6 +299,8 @@ class Bot:
         return {
             "token": token,
             "value": self.mind.rate(token),
+            "touched": True,
+            "start_position": None,
             "response_ms": response_ms,
             "first_interaction_ms": first_interaction_ms,
             "last_interaction_ms": round(self.rng.uniform(first_interaction_ms, response_ms)),

@@ -84,12 +84,16 @@ class FeedbackForm(forms.Form):
 
 @dataclass(frozen=True)
 class PostedRating:
-    """A rating as the page posts it; times in milliseconds from the moment the image was shown."""
+    """A rating as the page posts it; times in milliseconds from the moment the image was shown.
+
+    ``start_position``: where the scale stood before it was touched; None when it showed no position.
+    """
 
     token: UUID
     value: int
+    start_position: int | None
     response_ms: int | None
-    first_interaction_ms: int | None
+    first_interaction_ms: int
     last_interaction_ms: int | None
     focus_losses: int | None
 
@@ -112,11 +116,17 @@ def parse_rating(body: bytes) -> PostedRating:
     value = _integer(posted, "value")
     if value is None:
         raise ValueError("value is missing: the scale has not been answered.")
+    if posted.get("touched") is not True:
+        raise ValueError("touched must be true: the scale has not been touched, so there is no answer yet.")
+    first_interaction_ms = _integer(posted, "first_interaction_ms")
+    if first_interaction_ms is None:
+        raise ValueError("first_interaction_ms is missing: it says when the scale was touched.")
     return PostedRating(
         token=parsed_token,
         value=value,
+        start_position=_integer(posted, "start_position"),
         response_ms=_integer(posted, "response_ms"),
-        first_interaction_ms=_integer(posted, "first_interaction_ms"),
+        first_interaction_ms=first_interaction_ms,
         last_interaction_ms=_integer(posted, "last_interaction_ms"),
         focus_losses=_integer(posted, "focus_losses"),
     )

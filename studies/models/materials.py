@@ -1,3 +1,4 @@
+from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Q
 
@@ -148,7 +149,12 @@ class CompletionCode(models.Model):
     outcome = models.CharField(
         max_length=25, choices=[(outcome.value, outcome.label) for outcome in Outcome if outcome.has_code]
     )
-    code = models.CharField(max_length=20)
+    code = models.CharField(
+        max_length=20,
+        validators=[
+            RegexValidator(r"\A[A-Za-z0-9_-]{1,20}\Z", "A code has 1 to 20 letters, digits, hyphens and underscores.")
+        ],
+    )
 
     class Meta:
         ordering = ["study", "id"]

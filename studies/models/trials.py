@@ -98,11 +98,16 @@ class Rating(models.Model):
 
     trial = models.OneToOneField(Trial, on_delete=models.CASCADE, related_name="rating", primary_key=True)
     value = models.SmallIntegerField()
+    start_position = models.SmallIntegerField(
+        null=True, blank=True, help_text="Where the scale stood before it was touched; empty: it showed no position."
+    )
     answered_at = models.DateTimeField(auto_now_add=True)
     response_ms = models.PositiveIntegerField(
         null=True, blank=True, help_text="From image shown to answer sent, by the browser's monotonic clock."
     )
-    first_interaction_ms = models.PositiveIntegerField(null=True, blank=True)
+    first_interaction_ms = models.PositiveIntegerField(
+        help_text="When the scale was first touched. An untouched scale is no answer, so every rating has it."
+    )
     last_interaction_ms = models.PositiveIntegerField(null=True, blank=True)
     focus_losses = models.PositiveSmallIntegerField(null=True, blank=True)
 

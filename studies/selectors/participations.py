@@ -5,8 +5,8 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
-from studies.flow import Step
-from studies.models import PairTrial, Participation, ParticipationKind, PlateTrial, Trial, TrialKind
+from studies.flow import Outcome, Step
+from studies.models import PairTrial, Panel, Participation, ParticipationKind, PlateTrial, Trial, TrialKind
 
 PRELOAD_COUNT = 2
 
@@ -82,3 +82,16 @@ def unfinished_participations(not_seen_since: datetime) -> QuerySet[Participatio
     """Participations, but for previews, that have not ended and whose participant was last seen before then."""
     unfinished = Participation.objects.exclude(step=Step.END).exclude(kind=ParticipationKind.PREVIEW)
     return unfinished.filter(last_seen_at__lt=not_seen_since)
+
+
+def may_begin_again(participation: Participation) -> bool:
+    """Whether somebody with a link of the researcher's own only read the consent text, and so has done nothing yet.
+
+    On a panel each session has an end of its own there: who comes back gets a new one.
+    """
+    return (
+        participation.study.panel == Panel.DIRECT
+        and participation.kind == ParticipationKind.REAL
+        and participation.consented_at is None
+        and participation.outcome in {Outcome.DECLINED, Outcome.TIMED_OUT}
+    )

@@ -48,10 +48,13 @@ Item = TypeVar("Item", PlateTrial, PairTrial)
 
 @dataclass(frozen=True)
 class Timings:
-    """What the browser measured about one rating, in milliseconds since the image was shown; None where unknown."""
+    """What the browser measured about one rating, in milliseconds since the image was shown; None where unknown.
+
+    ``first_interaction_ms`` is never unknown: without it the scale was not touched, and there is no rating.
+    """
 
     response_ms: int | None
-    first_interaction_ms: int | None
+    first_interaction_ms: int
     last_interaction_ms: int | None
     focus_losses: int | None
 
@@ -138,8 +141,12 @@ def answer_pair(participation_id: int, token: UUID, answer: str) -> Participatio
     return participation
 
 
-def answer_trial(participation_id: int, token: UUID, value: int, timings: Timings) -> Participation:
+def answer_trial(
+    participation_id: int, token: UUID, value: int, timings: Timings, *, start_position: int | None = None
+) -> Participation:
     """Rate the current item; ``value`` is a whole number on the study's scale, and 0 is an answer.
+
+    ``start_position``: where the scale stood before it was touched; None when it showed no position.
 
     The first answer to an item stands: repeats are ignored. One short transaction of five statements.
     """
@@ -155,11 +162,16 @@ def answer_trial(participation_id: int, token: UUID, value: int, timings: Timing
             raise InvalidAnswer(
                 f"A rating is a whole number from {study.scale_minimum} to {study.scale_maximum}, not {value!r}."
             )
+        if start_position is not None and not study.rating_scale.contains(start_position):
+            raise InvalidAnswer(f"The scale cannot have started at {start_position!r}, which is not on it.")
+        if type(timings.first_interaction_ms) is not int or timings.first_interaction_ms < 0:
+            raise InvalidAnswer("first_interaction_ms must say when the scale was touched: untouched, it is no answer.")
         Rating.objects.create(
             trial=current,
             value=value,
+            start_position=start_position,
             response_ms=_milliseconds(timings.response_ms),
-            first_interaction_ms=_milliseconds(timings.first_interaction_ms),
+            first_interaction_ms=min(timings.first_interaction_ms, LARGEST_MILLISECONDS),
             last_interaction_ms=_milliseconds(timings.last_interaction_ms),
             focus_losses=small_number(timings.focus_losses),
         )

@@ -22,9 +22,9 @@ from studies.models import (
     TextKind,
     Trial,
 )
-from studies.selectors import places_left, study_text
+from studies.selectors import may_begin_again, places_left, study_text
 from studies.services.admission import AlreadyTookPart, StudyFull, refuse_unless_open
-from studies.services.allocation import allocate_dataset, lock_study
+from studies.services.allocation import allocate_dataset, extend_lease, lock_study
 from studies.services.pointer import InvalidAnswer, locked_participation, move, record, save_seen, small_number
 
 LONGEST_ID = 64
@@ -40,6 +40,14 @@ class Device:
     device_pixel_ratio: float | None
 
 
+class DeviceNotSuitable(Exception):
+    """The images cannot be judged in this window. ``reason``: "not_measured" or "window_too_small"."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
 def enter_study(study: Study, *, kind: str, participant_id: str = "", session_id: str = "") -> Participation:
     """The participation of this session: the one there is, or a new one.
 
@@ -47,6 +55,8 @@ def enter_study(study: Study, *, kind: str, participant_id: str = "", session_id
     one is made. A known session may always come back, whatever the state of the study. A new one needs a running
     study (a test or preview session: one that is ready, running or paused) with a free place, else StudyNotOpen or
     StudyFull is raised.
+
+    Who came by a direct link and ended before the consent (declined, or timed out) begins again, if somebody new could.
 
     A participant of a panel may come with a new session as long as none of the earlier ones came to a result
     (returned and taken again), and those that are unfinished end as replaced; who has completed the study or failed
@@ -96,10 +106,26 @@ def _of_session(study: Study, session_id: str) -> Participation | None:
 def _welcome_back(participation: Participation) -> Participation:
     with transaction.atomic():
         participation = locked_participation(participation.pk)
-        if participation.step != Step.END:
+        if may_begin_again(participation):
+            _begin_again(participation)
+        elif participation.step != Step.END:
             save_seen(participation)
             record(participation, "came_back", step=participation.step)
     return participation
+
+
+def _begin_again(participation: Participation) -> None:
+    """Put a participation that ended before the consent back there, on the terms of somebody new."""
+    study = participation.study
+    refuse_unless_open(study, participation.kind)
+    if places_left(study, participation.kind) <= 0:
+        raise StudyFull
+    record(participation, "began_again", after=participation.outcome)
+    participation.step, participation.outcome = Step.CONSENT, ""
+    participation.finished_at = participation.completion_code = None
+    participation.dataset = None
+    extend_lease(participation, study)
+    participation.save()
 
 
 def _replace_earlier_sessions(study: Study, participant_id: str) -> None:
@@ -124,7 +150,7 @@ def accept_consent(participation_id: int, device: Device) -> Participation:
     """Store the consent, give the participant a dataset, and fix everything they will be shown.
 
     Raises StudyFull or StudyNotOpen, and changes nothing, when the last place went to someone else meanwhile, or the
-    study was paused or closed.
+    study was paused or closed; and DeviceNotSuitable before that, when the window is too small or was not measured.
     """
     # Two transactions, so that the study's row, which all arrivals wait for, is locked for as short as possible. It
     # is locked before the participation's, as in enter_study: in another order two people could wait for each other.
@@ -134,6 +160,7 @@ def accept_consent(participation_id: int, device: Device) -> Participation:
         participation = locked_participation(participation_id)
         if participation.step != Step.CONSENT:
             return participation
+        _refuse_unsuitable(device, participation)
         allocate_dataset(participation)
         participation.save(update_fields=["dataset", "lease_expires_at", "last_seen_at"])
     with transaction.atomic():
@@ -150,6 +177,22 @@ def accept_consent(participation_id: int, device: Device) -> Participation:
         move(participation, flow.Consented())
         participation.save()
     return participation
+
+
+def _refuse_unsuitable(device: Device, participation: Participation) -> None:
+    """What the page checks too; here also for browsers that did not run its script."""
+    if participation.kind == ParticipationKind.PREVIEW:
+        return
+    study = participation.study
+    width, height = small_number(device.viewport_width), small_number(device.viewport_height)
+    if width is None or height is None:
+        raise DeviceNotSuitable("not_measured")
+    # Where phones are welcome their small windows are; that a desktop's is large enough is left to the page, which
+    # can tell the two apart.
+    if study.phones_allowed:
+        return
+    if width < study.minimum_viewport_width or height < study.minimum_viewport_height:
+        raise DeviceNotSuitable("window_too_small")
 
 
 def decline_consent(participation_id: int) -> Participation:

@@ -9,13 +9,14 @@ from studies.services.answers import (
     finish_instructions,
     give_feedback,
 )
-from studies.services.entering import Device, accept_consent, decline_consent, enter_study
+from studies.services.entering import Device, DeviceNotSuitable, accept_consent, decline_consent, enter_study
 from studies.services.pointer import InvalidAnswer
 from studies.services.time_out import close_timed_out
 
 __all__ = [
     "AlreadyTookPart",
     "Device",
+    "DeviceNotSuitable",
     "InvalidAnswer",
     "StudyFull",
     "StudyNotOpen",

@@ -66,7 +66,7 @@ def _enter(request: HttpRequest, study: Study, parameters: Parameters) -> Partic
     if not arrival.session_id:
         here = current_participation(request, study)
         if here is not None and here.kind == ParticipationKind.REAL:
-            return here
+            arrival = Arrival(here.identity.participant_id, here.identity.session_id)
     return _enter_as(study, ParticipationKind.REAL, arrival)
 
 

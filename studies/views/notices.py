@@ -5,6 +5,7 @@ from http import HTTPStatus
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 
 from studies.landing import LandingProblem, LandingRefused
 from studies.models import Panel, Study
@@ -20,6 +21,7 @@ class Notice:
     text: str
     steps: tuple[str, ...]
     detail: str = ""
+    retry_url: str = ""
 
 
 RETURN = "Please return your submission on Prolific, so that your place is free for someone else."
@@ -136,6 +138,49 @@ def not_open(study: Study, reason: str) -> Notice:
         title=title,
         text=text,
         steps=(RETURN,) if _is_prolific(study) else later,
+    )
+
+
+def device_not_suitable(study: Study, reason: str) -> Notice:
+    """For a window in which the study cannot be taken; ``reason`` is that of DeviceNotSuitable."""
+    title, text, steps = {
+        "not_measured": (
+            "This study needs JavaScript",
+            "Your browser did not tell us the size of its window, mostly because JavaScript is switched off.",
+            ("Switch JavaScript on for this site.", "Then try again: nothing has been started yet."),
+        ),
+        "window_too_small": (
+            "Please make this window larger",
+            f"The images need at least {study.minimum_viewport_width} × {study.minimum_viewport_height} points of "
+            "space, and this window has less.",
+            (
+                "Maximise the window, or zoom out (Ctrl and −; on a Mac ⌘ and −).",
+                "On a phone, change to a computer or a large tablet.",
+                "Then try again: nothing has been started yet.",
+            ),
+        ),
+    }[reason]
+    return Notice(
+        reason=reason,
+        status=HTTPStatus.BAD_REQUEST,
+        title=title,
+        text=text,
+        steps=steps,
+        retry_url=reverse("studies:run", args=[study.slug]),
+    )
+
+
+def page_expired() -> Notice:
+    """For a form that came back without its protection against forged requests."""
+    return Notice(
+        reason="page_expired",
+        status=HTTPStatus.FORBIDDEN,
+        title="This page was open for too long",
+        text="What you sent just now could not be saved. Your earlier answers are.",
+        steps=(
+            "Go back and reload the page, or open your link again; you continue where you stopped.",
+            "If you see this page again, allow cookies for this site.",
+        ),
     )
 
 

@@ -1,6 +1,7 @@
 """What each step's template shows. Nothing here tells an answer, a kind, a score or a code before its time."""
 
 from typing import Any
+from urllib.parse import quote
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -217,7 +218,10 @@ def _end_context(participation: Participation) -> dict[str, Any]:
         "outcome": participation.outcome,
         "is_prolific": is_prolific,
         "asks_to_return": is_prolific and participation.outcome in {Outcome.DECLINED, Outcome.TIMED_OUT},
+        "may_begin_again": selectors.may_begin_again(participation),
         "code": code,
-        "completion_url": settings.PROLIFIC_COMPLETION_URL.format(code=code) if is_prolific and code else "",
+        "completion_url": settings.PROLIFIC_COMPLETION_URL.format(code=quote(code, safe=""))
+        if is_prolific and code
+        else "",
         "redirect_seconds": 0 if participation.kind == ParticipationKind.PREVIEW else REDIRECT_SECONDS,
     }

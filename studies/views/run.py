@@ -15,6 +15,7 @@ from studies.forms import ChoiceForm, ConsentForm, FeedbackForm, parse_rating
 from studies.models import Participation, ParticipationKind, Study
 from studies.services.participations import (
     Device,
+    DeviceNotSuitable,
     InvalidAnswer,
     StudyFull,
     StudyNotOpen,
@@ -47,6 +48,8 @@ def run(request: HttpRequest, study: Study) -> HttpResponse:
         problem = _take(request, participation)
     except InvalidAnswer as error:
         problem = str(error)
+    except DeviceNotSuitable as error:
+        return notices.notice_page(request, notices.device_not_suitable(study, error.reason), study)
     except StudyFull:
         return notices.notice_page(request, notices.full(study), study)
     except StudyNotOpen as error:
@@ -79,6 +82,7 @@ def rate(request: HttpRequest, study: Study) -> HttpResponse:
                 last_interaction_ms=posted.last_interaction_ms,
                 focus_losses=posted.focus_losses,
             ),
+            start_position=posted.start_position,
         )
     except ValueError as error:  # InvalidAnswer is one
         return _json_error(str(error), HTTPStatus.BAD_REQUEST)

@@ -44,11 +44,11 @@ def finished(study: Study, answers: Iterable[tuple[Image, int]], **fields: Any) 
     position = 0
     for position, (image, value) in enumerate(answers, start=1):
         trial = Trial.objects.create(participation=participation, position=position, image=image)
-        Rating.objects.create(trial=trial, value=value)
+        Rating.objects.create(trial=trial, value=value, first_interaction_ms=500)
     check = Trial.objects.create(
         participation=participation, position=position + 1, kind="instructed", instructed_value=99
     )
-    Rating.objects.create(trial=check, value=99)
+    Rating.objects.create(trial=check, value=99, first_interaction_ms=500)
     return participation
 
 

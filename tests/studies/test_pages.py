@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import Permission, User
+from django.core.exceptions import ValidationError
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -65,7 +66,8 @@ class Visitor:
         return self.client.post(self.address("run"), {"step": step, **fields})
 
     def rate(self, token: object, value: object, **fields: object):
-        body = {"token": str(token), "value": value, "response_ms": 1200, **fields}
+        body = {"token": str(token), "value": value, "touched": True, "first_interaction_ms": 500, **fields}
+        body = {"start_position": None, "response_ms": 1200, **body}
         return self.client.post(self.address("rate"), json.dumps(body), content_type="application/json")
 
     def image(self, kind: str, token: object):
@@ -212,6 +214,22 @@ def test_a_direct_link_resumes_in_the_same_browser_and_is_new_in_another(study):
     assert there.participation != first
 
 
+@pytest.mark.parametrize("parameters", [{}, {"id": "anna"}])
+@pytest.mark.parametrize("declines", [True, False])
+def test_reading_only_the_consent_text_locks_nobody_out_of_a_direct_study(study, parameters, declines):
+    visitor = Visitor(study)
+    visitor.land(**parameters)
+    if declines:
+        visitor.post("consent", decision="decline")
+    else:
+        close_timed_out(visitor.participation.pk, timezone.now() + timedelta(hours=1))
+    assert "open your link again: you can begin anew" in visitor.page().content.decode()
+    visitor.land(**parameters)
+    assert_step(visitor.page(), Step.CONSENT)
+    assert_to_run(visitor.post("consent", decision="accept", **WINDOW), study)
+    assert_step(visitor.page(), Step.COLOUR_CHECK)
+
+
 def test_a_direct_link_with_an_id_is_the_same_person_everywhere(study):
     here, there, other = Visitor(study), Visitor(study), Visitor(study)
     here.land(id="anna")
@@ -280,6 +298,26 @@ def test_a_study_that_was_paused_says_so_at_the_consent(study):
     life.pause(study)
     assert_notice(visitor.post("consent", decision="accept", **WINDOW), "paused", 403)
     assert visitor.participation.step == Step.CONSENT
+
+
+@pytest.mark.parametrize(
+    ("window", "reason"),
+    [
+        ({}, "not_measured"),
+        ({"viewport_width": "", "viewport_height": ""}, "not_measured"),
+        ({"viewport_width": "390", "viewport_height": "844"}, "window_too_small"),
+    ],
+)
+def test_a_window_too_small_is_told_so_by_the_server_and_may_try_again(study, window, reason):
+    visitor = Visitor(study)
+    visitor.land()
+    response = visitor.post("consent", decision="accept", **window)
+    assert_notice(response, reason, 400)
+    assert f'href="{visitor.address("run")}"' in response.content.decode()
+    assert selectors.places_left(study, ParticipationKind.REAL) == study.place_count
+    assert_step(visitor.page(), Step.CONSENT)
+    assert_to_run(visitor.post("consent", decision="accept", **WINDOW), study)
+    assert visitor.participation.step == Step.COLOUR_CHECK
 
 
 def test_a_full_study_says_so_at_the_door_and_at_the_consent():
@@ -449,12 +487,13 @@ def test_a_second_try_goes_back_to_the_instructions_and_says_so():
 def test_a_rating_is_stored_with_its_times_and_answered_with_the_next_item(visitor):
     participation = visitor.at(Step.MAIN)
     trial = selectors.current_trial(participation)
-    answer = visitor.rate(trial.token, 0, first_interaction_ms=300, last_interaction_ms=900, focus_losses=1)
+    times = {"first_interaction_ms": 300, "last_interaction_ms": 900}
+    answer = visitor.rate(trial.token, 0, start_position=-100, focus_losses=1, **times)
     assert answer.status_code == 200
     assert answer.json()["trial"]["position"] == 2
     assert "no-store" in answer["Cache-Control"]
     rating = Rating.objects.get()
-    assert (rating.trial, rating.value) == (trial, 0)
+    assert (rating.trial, rating.value, rating.start_position) == (trial, 0, -100)
     assert (rating.response_ms, rating.first_interaction_ms, rating.last_interaction_ms) == (1200, 300, 900)
     assert rating.focus_losses == 1
 
@@ -474,6 +513,17 @@ def test_a_value_that_is_no_answer_is_refused_and_nothing_is_lost(visitor, value
     assert response.json()["error"]
     assert not Rating.objects.exists()
     assert visitor.rate(trial.token, -100).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "fields", [{"touched": False}, {"touched": None}, {"touched": 1}, {"first_interaction_ms": None}]
+)
+def test_an_untouched_scale_is_no_answer(visitor, fields):
+    trial = selectors.current_trial(visitor.at(Step.MAIN))
+    response = visitor.rate(trial.token, 0, **fields)
+    assert (response.status_code, "touched" in response.json()["error"]) == (400, True)
+    assert not Rating.objects.exists()
+    assert visitor.page().context["data"]["trial"]["token"] == str(trial.token)
 
 
 def test_ratings_out_of_turn_are_refused(visitor):
@@ -514,7 +564,8 @@ def test_failing_attention_checks_at_once_ends_on_a_page_without_a_way_back():
 def test_posts_without_the_csrf_token_are_refused(study):
     visitor = Visitor(study, Client(enforce_csrf_checks=True))
     visitor.land()
-    assert visitor.post("consent", decision="accept", **WINDOW).status_code == 403
+    assert_notice(visitor.post("consent", decision="accept", **WINDOW), "page_expired", 403)
+    assert "/leaderboard/" not in visitor.post("consent", decision="accept", **WINDOW).content.decode()
     assert visitor.rate(uuid.uuid4(), 0).status_code == 403
     token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', visitor.page().content.decode()).group(1)
     assert visitor.post("consent", decision="accept", csrfmiddlewaretoken=token, **WINDOW).status_code == 303
@@ -691,6 +742,16 @@ def test_each_outcome_has_its_page_with_its_own_code_and_link(prolific_study, ou
             assert 'data-seconds="10"' in text
         asks_to_return = "Please return your submission on Prolific" in text
         assert asks_to_return == (outcome in {Outcome.DECLINED, Outcome.TIMED_OUT})
+
+
+def test_a_code_cannot_change_the_address_it_is_put_into(prolific_study):
+    code = prolific_study.completion_codes.get(outcome=Outcome.COMPLETED)
+    code.code = "A&b=c#d /"
+    with pytest.raises(ValidationError, match="letters, digits"):
+        code.full_clean()
+    code.save()
+    text = ended(prolific_study, Outcome.COMPLETED).page().content.decode()
+    assert 'href="https://app.prolific.com/submissions/complete?cc=A%26b%3Dc%23d%20%2F"' in text
 
 
 def test_a_direct_study_shows_the_code_and_leads_nowhere(study):

@@ -93,13 +93,16 @@ def test_a_test_link_takes_ids_of_any_simple_shape_but_no_placeholders():
 
 
 def rating(**fields) -> bytes:
-    return json.dumps({"token": TOKEN, "value": 0, **fields}).encode()
+    touched = {"touched": True, "first_interaction_ms": 500}
+    return json.dumps({"token": TOKEN, "value": 0, **touched, **fields}).encode()
 
 
 def test_a_rating_is_read_as_posted_and_zero_is_an_answer():
-    posted = parse_rating(rating(value=0, response_ms=0, first_interaction_ms=None, focus_losses=2))
+    posted = parse_rating(rating(value=0, response_ms=0, first_interaction_ms=0, focus_losses=2))
     assert posted.token == UUID(TOKEN)
-    assert (posted.value, posted.response_ms, posted.first_interaction_ms, posted.focus_losses) == (0, 0, None, 2)
+    assert (posted.value, posted.response_ms, posted.first_interaction_ms, posted.focus_losses) == (0, 0, 0, 2)
+    assert posted.start_position is None
+    assert parse_rating(rating(start_position=0)).start_position == 0
     assert parse_rating(rating(value=-100)).value == -100
 
 
@@ -123,6 +126,11 @@ def test_a_rating_is_read_as_posted_and_zero_is_an_answer():
         (rating(value=[37]), "value must be a whole number"),
         (rating(value=float("nan")), "not valid JSON"),
         (rating(value=float("inf")), "not valid JSON"),
+        (json.dumps({"token": TOKEN, "value": 0}).encode(), "touched must be true"),
+        (rating(touched=False), "touched must be true"),
+        (rating(touched="true"), "touched must be true"),
+        (rating(first_interaction_ms=None), "first_interaction_ms is missing"),
+        (rating(start_position="0"), "start_position must be a whole number"),
         (rating(response_ms="12"), "response_ms must be a whole number"),
         (rating(focus_losses=False), "focus_losses must be a whole number"),
     ],

@@ -19,10 +19,11 @@ from studies.models import (
     Stimulus,
     TrialKind,
 )
-from studies.services import answers, entering, life, time_out
+from studies.services import answers, entering, life
 from studies.services.participations import (
     AlreadyTookPart,
     Device,
+    DeviceNotSuitable,
     InvalidAnswer,
     StudyFull,
     StudyNotOpen,
@@ -31,6 +32,7 @@ from studies.services.participations import (
     answer_pair,
     answer_plate,
     answer_trial,
+    close_timed_out,
     decline_consent,
     enter_study,
     finish_instructions,
@@ -264,6 +266,41 @@ def test_a_study_that_stops_takes_nobody_from_its_consent_page(study, stop, reas
         assert walks.consent(tester).step == Step.COLOUR_CHECK
 
 
+def time_out(participation):
+    close_timed_out(participation.pk, timezone.now() + timedelta(seconds=1))
+
+
+@pytest.mark.parametrize("end", [lambda participation: decline_consent(participation.pk), time_out])
+def test_who_only_read_the_consent_text_of_a_direct_study_begins_again_with_the_same_link(study, end):
+    participation = walks.enter(study, session_id="s")
+    end(participation)
+    again = walks.enter(study, session_id="s")
+    assert (again.pk, again.step, again.outcome, again.completion_code) == (participation.pk, Step.CONSENT, "", None)
+    close_timed_out(participation.pk, timezone.now() - timedelta(hours=24))
+    assert walks.consent(again).step == Step.COLOUR_CHECK
+    time_out(again)
+    assert walks.enter(study, session_id="s").outcome == Outcome.TIMED_OUT, "after the consent an end is an end"
+
+
+def test_who_begins_again_needs_an_open_study_with_a_place(study):
+    participation = decline_consent(walks.enter(study, session_id="s").pk)
+    for _ in range(study.place_count):
+        walks.consent(walks.enter(study))
+    with pytest.raises(StudyFull):
+        walks.enter(study, session_id="s")
+    life.pause(study)
+    with pytest.raises(StudyNotOpen):
+        walks.enter(study, session_id="s")
+    participation.refresh_from_db()
+    assert participation.outcome == Outcome.DECLINED
+
+
+def test_on_a_panel_a_declined_session_stays_declined():
+    study = factories.running_study(panel="prolific")
+    decline_consent(walks.enter(study, participant_id="p", session_id="s").pk)
+    assert walks.enter(study, participant_id="p", session_id="s").outcome == Outcome.DECLINED
+
+
 def test_the_same_tester_may_come_as_often_as_they_like(study):
     walks.complete(study, TEST, participant_id="p", session_id="s1")
     assert walks.enter(study, TEST, participant_id="p", session_id="s2").step == Step.CONSENT
@@ -306,7 +343,7 @@ def test_who_leaves_early_frees_the_place_in_that_dataset(study, leave):
     elif leave == "lease":
         expire_lease(left)
     else:
-        time_out.close_timed_out(left.pk, timezone.now() + timedelta(seconds=1))
+        close_timed_out(left.pk, timezone.now() + timedelta(seconds=1))
     replacement = walks.consent(walks.enter(study))
     assert replacement.dataset_id == left.dataset_id
     with pytest.raises(StudyFull):
@@ -505,7 +542,29 @@ def test_a_strange_measurement_costs_no_answer(study):
     trial = selectors.current_trial(participation)
     answer_trial(participation.pk, trial.token, 5, Timings(-1, 2**40, None, 10**6))
     rating = Rating.objects.get()
-    assert (rating.value, rating.response_ms, rating.first_interaction_ms, rating.focus_losses) == (5, None, None, None)
+    assert (rating.value, rating.response_ms, rating.first_interaction_ms) == (5, None, 2**31 - 1)
+    assert (rating.last_interaction_ms, rating.focus_losses) == (None, None)
+
+
+@pytest.mark.parametrize("touched_at", [None, -1, True, "7"])
+def test_a_scale_that_was_never_touched_gives_no_rating(study, touched_at):
+    participation = walks.to_main(study)
+    trial = selectors.current_trial(participation)
+    with pytest.raises(InvalidAnswer, match="touched"):
+        answer_trial(participation.pk, trial.token, 0, Timings(900, touched_at, None, 0))
+    assert not Rating.objects.exists()
+    assert selectors.current_trial(participation) == trial
+
+
+def test_the_position_a_scale_started_at_is_stored_and_must_be_on_it(study):
+    participation = walks.to_main(study)
+    for start_position in (-100, 0, None):
+        trial = selectors.current_trial(participation)
+        participation = answer_trial(participation.pk, trial.token, 5, walks.TIMINGS, start_position=start_position)
+        assert trial.rating.start_position == start_position
+    trial = selectors.current_trial(participation)
+    with pytest.raises(InvalidAnswer, match="started at 101"):
+        answer_trial(participation.pk, trial.token, 5, walks.TIMINGS, start_position=101)
 
 
 def test_what_was_shown_when_is_stored(study):
@@ -599,7 +658,7 @@ def test_the_code_stays_whatever_is_called_after_the_end(study):
     decline_consent(participation.pk)
     finish_instructions(participation.pk)
     give_feedback(participation.pk, {"comment": "again"})
-    time_out.close_timed_out(participation.pk, timezone.now() + timedelta(days=2))
+    close_timed_out(participation.pk, timezone.now() + timedelta(days=2))
     participation.refresh_from_db()
     assert (participation.outcome, participation.completion_code) == (Outcome.COMPLETED, code)
     assert participation.finished_at == finished_at
@@ -677,10 +736,44 @@ def test_a_consent_that_was_cut_short_is_taken_up_again(study, monkeypatch):
 
 
 @pytest.mark.parametrize("ratio", [float("nan"), float("inf"), 0.0, -1.0])
-def test_a_strange_window_is_no_obstacle(study, ratio):
-    participation = accept_consent(walks.enter(study).pk, Device(-5, 10**6, ratio))
-    assert (participation.viewport_width, participation.viewport_height) == (None, None)
+def test_a_strange_pixel_ratio_is_no_obstacle(study, ratio):
+    participation = accept_consent(walks.enter(study).pk, Device(800, 500, ratio))
+    assert (participation.viewport_width, participation.viewport_height) == (800, 500)
     assert participation.device_pixel_ratio is None
+
+
+@pytest.mark.parametrize("kind", [REAL, TEST])
+@pytest.mark.parametrize(
+    ("width", "height", "reason"),
+    [
+        (799, 500, "window_too_small"),
+        (800, 499, "window_too_small"),
+        (0, 900, "window_too_small"),
+        (None, 900, "not_measured"),
+        (1440, None, "not_measured"),
+        (-5, 900, "not_measured"),
+        (1440, 10**6, "not_measured"),
+    ],
+)
+def test_a_window_that_does_not_show_the_images_takes_no_place_and_may_try_again(study, kind, width, height, reason):
+    participation = walks.enter(study, kind)
+    with pytest.raises(DeviceNotSuitable) as refusal:
+        accept_consent(participation.pk, Device(width, height, 1.0))
+    assert refusal.value.reason == reason
+    participation.refresh_from_db()
+    assert (participation.step, participation.dataset, participation.consented_at) == (Step.CONSENT, None, None)
+    assert walks.consent(participation).step == Step.COLOUR_CHECK
+
+
+def test_phones_that_are_allowed_only_have_to_be_measured():
+    study = factories.running_study(phones_allowed=True)
+    with pytest.raises(DeviceNotSuitable):
+        accept_consent(walks.enter(study).pk, Device(None, None, None))
+    assert accept_consent(walks.enter(study).pk, Device(390, 844, 3.0)).step == Step.COLOUR_CHECK
+
+
+def test_a_preview_may_be_looked_at_in_any_window(study):
+    assert accept_consent(walks.enter(study, PREVIEW).pk, Device(None, None, None)).step == Step.COLOUR_CHECK
 
 
 # --- Time-out -------------------------------------------------------------------------------------------------
@@ -691,7 +784,7 @@ def test_answers_are_kept_when_a_participation_times_out(study):
     for _ in range(3):
         walks.rate(participation)
     Participation.objects.update(last_seen_at=timezone.now() - timedelta(hours=25))
-    time_out.close_timed_out(participation.pk, timezone.now() - timedelta(hours=24))
+    close_timed_out(participation.pk, timezone.now() - timedelta(hours=24))
     back = enter_study(study, kind=REAL, session_id="s")
     assert (back.pk, back.outcome, back.is_valid) == (participation.pk, Outcome.TIMED_OUT, False)
     assert back.completion_code.outcome == Outcome.TIMED_OUT
@@ -703,13 +796,13 @@ def test_who_leaves_at_the_optional_feedback_keeps_the_place_and_has_completed(s
     participation = walks.rate_all(walks.to_main(study), failed_checks=failed_checks)
     expire_lease(participation)
     assert selectors.places_left(study, REAL) == study.place_count - 1
-    time_out.close_timed_out(participation.pk, timezone.now() + timedelta(seconds=1))
+    close_timed_out(participation.pk, timezone.now() + timedelta(seconds=1))
     participation.refresh_from_db()
     assert (participation.outcome, participation.is_valid) == (outcome, outcome == Outcome.COMPLETED)
 
 
 def test_who_was_seen_meanwhile_does_not_time_out(study):
     participation = walks.to_main(study)
-    time_out.close_timed_out(participation.pk, timezone.now() - timedelta(hours=24))
+    close_timed_out(participation.pk, timezone.now() - timedelta(hours=24))
     participation.refresh_from_db()
     assert participation.step == Step.MAIN

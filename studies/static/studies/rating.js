@@ -225,6 +225,8 @@
     const answer = {
       token: trial.token,
       value: scale.value,
+      touched: firstInteraction !== null,
+      start_position: null, // neither widget shows a position before it is answered
       response_ms: Math.round(performance.now() - shownAt),
       first_interaction_ms: firstInteraction,
       last_interaction_ms: lastInteraction,
@@ -256,8 +258,8 @@
   });
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.altKey || event.ctrlKey || event.metaKey) return;
-    if (event.target.closest("a, summary, select, #preview-step, .preview-banner")) return;
-    event.preventDefault(); // one way to submit by Enter, wherever the focus is
+    if (event.target.closest("a, button:not(#next), summary, select, #preview-step, .preview-banner")) return;
+    event.preventDefault(); // one way to submit by Enter, wherever else the focus is
     if (!event.repeat) submit();
   });
   window.addEventListener("blur", () => {
