@@ -36,7 +36,7 @@ def outdated_pairs() -> list[tuple[int, int]]:
     """The (attack id, target model id) whose stored results do not match the valid participations there are now.
 
     Two grouped queries, whatever the number of ratings: a valid participation never changes its ratings, so their
-    number, and the time the last of them finished, tell whether something was missed.
+    number, and the last time that one of them became valid or ceased to be, tell whether something was missed.
     """
     stored = {
         (entry.attack_id, entry.target_model_id, entry.board.scale_minimum, entry.board.scale_maximum): entry
@@ -45,7 +45,12 @@ def outdated_pairs() -> list[tuple[int, int]]:
     outdated = set()
     for state in pair_states():
         entry = stored.pop((state.attack_id, state.target_model_id, state.scale_minimum, state.scale_maximum), None)
-        if entry is None or entry.participants != state.participations or entry.computed_at < state.last_finished_at:
+        is_current = (
+            state.participations == 0
+            if entry is None
+            else entry.participants == state.participations and entry.computed_at >= state.changed_at
+        )
+        if not is_current:
             outdated.add((state.attack_id, state.target_model_id))
     # What is left has no valid participation any more.
     outdated.update((attack_id, target_model_id) for attack_id, target_model_id, _, _ in stored)

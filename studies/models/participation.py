@@ -27,6 +27,9 @@ class Participation(models.Model):
     is_valid = models.BooleanField(
         default=False, help_text="Its ratings count: completed, and passed the attention rule."
     )
+    validity_changed_at = models.DateTimeField(
+        null=True, blank=True, help_text="When its ratings began to count or ceased to; empty if they never did."
+    )
     dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, null=True, blank=True, related_name="participations")
     lease_expires_at = models.DateTimeField(
         null=True, blank=True, help_text="Until then an unfinished participation holds its place in the dataset."

@@ -5,7 +5,8 @@ from datetime import datetime
 from uuid import UUID
 
 import numpy as np
-from django.db.models import Count, Max, QuerySet
+from django.db.models import Count, Max, Q, QuerySet
+from django.db.models.functions import Coalesce
 from numpy.typing import NDArray
 
 from imagedb.models import ImageKind
@@ -35,14 +36,14 @@ class ScaleRatings:
 
 @dataclass(frozen=True)
 class PairState:
-    """How many valid participations a pair has on one scale, and when the last of them finished."""
+    """How many valid participations a pair has on one scale (0: it had some), and when that last changed."""
 
     attack_id: int
     target_model_id: int
     scale_minimum: int
     scale_maximum: int
     participations: int
-    last_finished_at: datetime
+    changed_at: datetime
 
 
 def countable_participations(study: Study) -> QuerySet[Participation]:
@@ -94,14 +95,21 @@ def valid_ratings(attack_id: int, target_model_id: int) -> list[ScaleRatings]:
 
 
 def pair_states(**pair: int) -> list[PairState]:
-    """The state of every (attack, target model) pair and scale that has a valid, countable participation; one query.
+    """The state of every (attack, target model) pair and scale whose ratings count or did so once; one query.
 
     ``pair``: attack_id and target_model_id, for one pair only.
     """
+    valid = Q(is_valid=True)
     rows = (
-        Participation.objects.filter(countable(), is_valid=True, **{f"study__{name}": pk for name, pk in pair.items()})
+        Participation.objects.filter(
+            countable(),
+            valid | Q(validity_changed_at__isnull=False),
+            **{f"study__{name}": pk for name, pk in pair.items()},
+        )
         .values("study__attack_id", "study__target_model_id", "study__scale_minimum", "study__scale_maximum")
-        .annotate(participations=Count("id"), last_finished_at=Max("finished_at"))
+        .annotate(
+            participations=Count("id", filter=valid), changed_at=Max(Coalesce("validity_changed_at", "finished_at"))
+        )
         .order_by("study__attack_id", "study__target_model_id", "study__scale_minimum", "study__scale_maximum")
     )
     return [
@@ -111,7 +119,7 @@ def pair_states(**pair: int) -> list[PairState]:
             scale_minimum=row["study__scale_minimum"],
             scale_maximum=row["study__scale_maximum"],
             participations=row["participations"],
-            last_finished_at=row["last_finished_at"],
+            changed_at=row["changed_at"],
         )
         for row in rows
     ]

@@ -101,15 +101,16 @@ def _sizes(study: Study) -> ReadinessLine:
     other = modified.filter(~Q(width=F("source__width")) | ~Q(height=F("source__height")))
     count = other.count()
     if count > LARGEST_SHARE_OF_OTHER_SIZES * total:
-        example = other.select_related("source").order_by("id")[0]
+        name, width, height, source_width, source_height = other.order_by("id").values_list(
+            "original_filename", "width", "height", "source__width", "source__height"
+        )[0]
         return ReadinessLine(
             False,
             label,
             f"{count} of {total} modified images differ in width or height from their clean source, such as "
-            f"{example.original_filename}: {example.width} x {example.height} instead of "
-            f"{example.source.width} x {example.source.height} pixels. Participants could tell modified images by "
-            "their size. Import both versions in one size, for example the clean images scaled and cropped as the "
-            "attack's input was, and build the materials again.",
+            f"{name}: {width} x {height} instead of {source_width} x {source_height} pixels. Participants could tell "
+            "modified images by their size. Import both versions in one size, for example the clean images scaled and "
+            "cropped as the attack's input was, and build the materials again.",
         )
     return ReadinessLine(True, label, f"{total - count} of {total} modified images have the size of their source.")
 

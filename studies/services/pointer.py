@@ -13,6 +13,7 @@ from studies.models import (
     ParticipationKind,
     Study,
 )
+from studies.selectors.counting import counts
 from studies.services.allocation import extend_lease
 from studies.signals import valid_ratings_changed
 
@@ -42,6 +43,7 @@ def save_seen(participation: Participation) -> None:
             "step",
             "outcome",
             "is_valid",
+            "validity_changed_at",
             "finished_at",
             "completion_code",
             "attention_failures",
@@ -90,11 +92,9 @@ def end_participation(participation: Participation, outcome: Outcome) -> None:
     participation.lease_expires_at = None
     participation.completion_code = CompletionCode.objects.filter(study=study, outcome=outcome).first()
     participation.is_valid = outcome == Outcome.COMPLETED and not _counts_already(participation)
+    participation.validity_changed_at = participation.finished_at if participation.is_valid else None
     record(participation, "ended", outcome=outcome)
-    counts = participation.kind == ParticipationKind.REAL or (
-        participation.kind == ParticipationKind.TEST and study.is_demo
-    )
-    if participation.is_valid and counts:
+    if participation.is_valid and counts(participation):
         # Robust: whatever listens must not cost the participant the end page.
         transaction.on_commit(
             lambda: valid_ratings_changed.send(

@@ -216,6 +216,30 @@ class TestReconciling:
         rows.finished(study, [(images[0], 70)], finished_at=timezone.now() + timedelta(seconds=1))
         assert selectors.outdated_pairs() == [(pair[0].pk, pair[1].pk)]
 
+    def test_one_out_and_an_older_one_in(self, pair, images):
+        """The number is the same, and nobody finished since: only the time of the decision tells."""
+        study = rows.study(*pair)
+        excluded = rows.finished(study, [(images[0], 80)])
+        earlier = rows.finished(
+            study, [(images[0], 10)], is_valid=False, finished_at=timezone.now() - timedelta(days=1)
+        )
+        recompute(pair)
+        assert selectors.outdated_pairs() == []
+        now = timezone.now()
+        Participation.objects.filter(pk=excluded.pk).update(is_valid=False, validity_changed_at=now)
+        Participation.objects.filter(pk=earlier.pk).update(is_valid=True, validity_changed_at=now)
+        assert selectors.outdated_pairs() == [(pair[0].pk, pair[1].pk)]
+        recompute(pair)
+        assert (Entry.objects.get().mean_modified, selectors.outdated_pairs()) == (10.0, [])
+
+    def test_a_pair_without_any_valid_participation_left_is_done_when_its_row_is_gone(self, pair, images):
+        excluded = rows.finished(rows.study(*pair), [(images[0], 80)])
+        recompute(pair)
+        Participation.objects.filter(pk=excluded.pk).update(is_valid=False, validity_changed_at=timezone.now())
+        assert selectors.outdated_pairs() == [(pair[0].pk, pair[1].pk)]
+        recompute(pair)
+        assert (Entry.objects.count(), selectors.outdated_pairs()) == (0, [])
+
     def test_another_scale(self, pair, images):
         rows.finished(rows.study(*pair), [(images[0], 80)])
         recompute(pair)

@@ -67,6 +67,11 @@ def test_ratings_count_once_valid_and_only_of_images(study):
     assert len(set(ratings.participation_ids)) == 1
     assert list(ratings.values) == [100 if modified else -100 for modified in ratings.is_modified]
     assert ratings.is_modified.sum() == 3
+    changed = Participation.objects.filter(validity_changed_at__isnull=False)
+    assert {(each.kind, each.is_valid, each.validity_changed_at == each.finished_at) for each in changed} == {
+        ("real", True, True),
+        ("test", True, True),
+    }
 
 
 def test_orientation_is_higher_for_modified_whatever_the_direction():
