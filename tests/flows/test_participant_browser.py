@@ -158,6 +158,24 @@ def test_nothing_is_preset_and_a_click_on_the_middle_is_the_answer_zero(open_pag
         assert rating.focus_losses == 0
 
 
+def test_enter_on_another_button_does_not_send_the_rating(open_page, live_server, study):
+    with open_page(permissions=["clipboard-read", "clipboard-write"]) as page:
+        participation = enter_main(page, live_server, study)
+        click_scale(page, 40)
+        page.get_by_text("Continue on another device").click()
+        page.get_by_role("button", name="Copy").focus()
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("button", name="Copied")).to_be_visible()
+        assert values(participation) == []
+        expect(page.locator("#position")).to_have_text(re.compile("^1 of "))
+        page.locator("#next").focus()
+        page.keyboard.press("Enter")
+        wait_for_item(page, 2)
+        assert values(participation) == [40]
+        rating = Rating.objects.get(trial__participation=participation)
+        assert (rating.start_position, rating.first_interaction_ms > 0) == (None, True)
+
+
 def test_a_drag_follows_the_mouse_beyond_the_scale(open_page, live_server, study):
     with open_page() as page:
         participation = enter_main(page, live_server, study)
@@ -472,6 +490,17 @@ def test_a_phone_is_turned_away_before_the_consent(open_page, live_server, study
         expect(page.locator("#device-notice [data-copy-source]:visible")).to_have_text(re.compile(r"\?session="))
         assert_accessible(page)
         assert page.evaluate("document.getElementById('study').inert")
+
+
+def test_without_javascript_nobody_gets_past_the_consent(open_page, live_server, study):
+    with open_page(faults_expected=True, java_script_enabled=False) as page:
+        participation = enter(page, live_server, study)
+        page.get_by_role("button", name="I agree").click()
+        expect(page.get_by_role("heading", name="This study needs JavaScript")).to_be_visible()
+        page.get_by_role("link", name="Try again").click()
+        expect(page.locator("body")).to_have_attribute("data-step", "consent")
+        participation.refresh_from_db()
+        assert (participation.step, participation.dataset) == (Step.CONSENT, None)
 
 
 def test_the_window_is_noted_at_the_consent(open_page, live_server, study):
