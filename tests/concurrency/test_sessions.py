@@ -52,6 +52,19 @@ def test_the_loser_of_a_parallel_insert_gets_the_winners_row(monkeypatch):
     assert Participation.objects.count() == 1
 
 
+def test_new_sessions_of_one_person_at_once_leave_one_unfinished():
+    """Some arrive while the first one consents: both lock the study and the participation, in the same order."""
+    study = factories.running_study()
+    first = walks.enter(study, participant_id="p", session_id="s0")
+    arrivals = [
+        lambda number=number: walks.enter(study, participant_id="p", session_id=f"s{number}") for number in range(1, 6)
+    ]
+    results = at_once([lambda: walks.consent(first), *arrivals])
+    assert failures(results) == []
+    outcomes = Counter(Participation.objects.values_list("outcome", flat=True))
+    assert outcomes == {"replaced": 5, "": 1}
+
+
 def test_consenting_ten_times_at_once_gives_one_place_and_one_order():
     study = factories.running_study()
     participation = walks.enter(study)
