@@ -67,9 +67,7 @@ def serve(port: int) -> None:
         **parse_procfile((ROOT / "Procfile").read_text()).processes,
     }
     for name, command in commands.items():
-        # Who waits for a page comes before work in the background, at the start above all.
-        priority = "nice" if name in {"worker", "beat"} else ""
-        manager.add_process(name, f"exec {priority} {command}", env=variables, cwd=str(ROOT))
+        manager.add_process(name, f"exec {command}", env=variables, cwd=str(ROOT))
     # A closed terminal must end the processes as Ctrl-C does: each is in a session of its own.
     signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     manager.loop()
