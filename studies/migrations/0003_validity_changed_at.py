@@ -11,7 +11,9 @@ class Migration(migrations.Migration):
             model_name="participation",
             name="validity_changed_at",
             field=models.DateTimeField(
-                blank=True, help_text="When its ratings began to count or ceased to; empty if they never did.", null=True
+                blank=True,
+                help_text="When its ratings began to count or ceased to; empty if they never did.",
+                null=True,
             ),
         ),
     ]
