@@ -37,7 +37,7 @@ def require_free_port(port: int) -> None:
 
 def make_environment() -> None:
     """Create the virtual environment unless a working one is there."""
-    if PYTHON.exists() and _succeeds([PYTHON, "-m", "pip", "--version"]):
+    if PYTHON.exists() and _succeeds([PYTHON, "-c", "import pip"]):
         return
     if not _succeeds([sys.executable, "-c", "import ensurepip"]):  # Debian leaves it out of python3
         package = f"python{sys.version_info.major}.{sys.version_info.minor}-venv"

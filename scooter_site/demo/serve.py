@@ -32,6 +32,7 @@ from scooter_site.demo.bootstrap import ROOT, require_free_port
 
 VAR = Path(os.environ.get("SCOOTER_VAR") or ROOT / "var").resolve()
 DATABASE = VAR / "scooter.sqlite3"
+SERVING = VAR / "serving"  # there when the web server answers
 DEMO_REMOVED = VAR / "demo-removed"  # there while the demonstration's content is not wanted
 APPS = ("imagedb", "studies", "leaderboard", "scooter_site")
 SERVING_WITHIN_SECONDS = 120
@@ -61,13 +62,16 @@ def serve(port: int) -> None:
     admin_password = prepare_if_changed()
     valkey_file = VAR / "valkey.conf"
     write_private(valkey_file, valkey_configuration(broker_port, broker_password))
+    SERVING.unlink(missing_ok=True)
     manager = DemoManager(lambda: announce(port, started, admin_password))
     commands = {
         "valkey": f"{shlex.quote(str(valkey_server()))} {shlex.quote(str(valkey_file))}",
         **parse_procfile((ROOT / "Procfile").read_text()).processes,
     }
     for name, command in commands.items():
-        manager.add_process(name, f"exec {command}", env=variables, cwd=str(ROOT))
+        # The web server has both cores to itself until it answers: nobody waits for the others.
+        wait = f"while [ ! -e {shlex.quote(str(SERVING))} ]; do sleep 0.1; done; " if name in {"worker", "beat"} else ""
+        manager.add_process(name, f"{wait}exec {command}", env=variables, cwd=str(ROOT))
     # A closed terminal must end the processes as Ctrl-C does: each is in a session of its own.
     signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     manager.loop()
@@ -213,6 +217,7 @@ def announce(port: int, started: float, admin_password: str | None) -> None:
     address = f"http://localhost:{port}"
     if not answers(f"{address}/health/"):
         return
+    SERVING.touch()
     login = f"user {ADMIN_NAME}, password {admin_password} (shown only now)" if admin_password else f"user {ADMIN_NAME}"
     take_part = "" if DEMO_REMOVED.exists() else f"\n  Take part      {address}/s/{OPEN_STUDY_SLUG}/"
     say(
