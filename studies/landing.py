@@ -93,6 +93,8 @@ def read_test(parameters: Parameters) -> Arrival:
 def _own_id(parameters: Parameters, name: str) -> str:
     value = _single(parameters, name)
     if value is None:
+        if _absence(parameters, name) == LandingProblem.WRONG_CASE:
+            raise LandingRefused(LandingProblem.WRONG_CASE, name)
         return ""
     _refuse_unfilled(name, value)
     if not OWN_ID.fullmatch(value):
@@ -109,7 +111,7 @@ def _single(parameters: Parameters, name: str) -> str | None:
 
 
 def _absence(parameters: Parameters, name: str) -> LandingProblem:
-    in_another_case = any(other.upper() == name for other in parameters)
+    in_another_case = any(other != name and other.casefold() == name.casefold() for other in parameters)
     return LandingProblem.WRONG_CASE if in_another_case else LandingProblem.MISSING
 
 

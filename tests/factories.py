@@ -17,7 +17,6 @@ from imagedb.pixels import rendition_png
 from studies.models import ColourPlate, Study
 from studies.plates import SMALLEST_SIZE, make_plate
 from studies.services import life
-from studies.services.materials import EXAMPLE_COUNT
 from studies.services.plate_pool import PLATE_POOL
 
 _numbers = itertools.count(1)
@@ -127,8 +126,7 @@ def study(preset: str = "paper", **fields: Any) -> Study:
 
 def images_for(study: Study) -> None:
     """As many clean and modified images as the study needs."""
-    check_sources = EXAMPLE_COUNT + study.comprehension_pair_count + study.corrupted_check_count
-    clean = [clean_image() for _ in range(study.dataset_count * study.clean_per_dataset + check_sources)]
+    clean = [clean_image() for _ in range(study.dataset_count * study.clean_per_dataset + study.check_source_count)]
     # Images for checks are made from clean images that have no modified version here. With a single dataset, the
     # sources of the modified images must be others than the clean images shown.
     sources = clean[: study.dataset_count * study.clean_per_dataset]

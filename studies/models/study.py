@@ -12,6 +12,8 @@ from studies.flow import Rules
 from studies.pay import Rates
 from studies.scale import Scale
 
+EXAMPLE_COUNT = 3  # in the instructions: one pair for each type of modification
+
 
 class StudyStatus(models.TextChoices):
     DRAFT = "draft", "Draft"
@@ -196,6 +198,11 @@ class Study(models.Model):
     def most_attention_checks(self) -> int:
         """How many checks there is room for: one between any two images."""
         return max(0, self.clean_per_dataset + self.modified_per_dataset - 1)
+
+    @property
+    def check_source_count(self) -> int:
+        """Clean images outside the datasets, one for each example, comprehension pair and corrupted check."""
+        return EXAMPLE_COUNT + self.comprehension_pair_count + self.corrupted_check_count
 
     @property
     def trial_count(self) -> int:

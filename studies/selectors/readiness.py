@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.db.models import F, Q
 from django.db.models.fields.files import FieldFile
 
-from imagedb.models import Image, ImageKind
+from imagedb.models import Image, ImageKind, Visibility
 from studies import pay
 from studies.flow import Outcome
 from studies.models import (
@@ -49,6 +49,7 @@ def readiness(study: Study, *, look_for_files: bool = False) -> list[ReadinessLi
     return [
         _images(study),
         _sizes(study),
+        _secrecy(study),
         _datasets(study),
         _check_images(study),
         _plates(study),
@@ -64,9 +65,11 @@ def readiness(study: Study, *, look_for_files: bool = False) -> list[ReadinessLi
 def _images(study: Study) -> ReadinessLine:
     label = "Enough images of each kind"
     clean, modified = usable_clean_images(study).count(), usable_modified_images(study).count()
-    clean_needed = study.dataset_count * study.clean_per_dataset
+    clean_needed = study.dataset_count * study.clean_per_dataset + study.check_source_count
     modified_needed = study.dataset_count * study.modified_per_dataset
-    found = f"{clean} clean images (the datasets need {clean_needed}), {modified} modified (need {modified_needed})."
+    found = (
+        f"{clean} clean images (datasets and checks need {clean_needed}), {modified} modified (need {modified_needed})."
+    )
     missing = []
     if clean < clean_needed:
         missing.append(f"{clean_needed - clean} more clean images")
@@ -113,6 +116,21 @@ def _sizes(study: Study) -> ReadinessLine:
             "cropped as the attack's input was, and build the materials again.",
         )
     return ReadinessLine(True, label, f"{total - count} of {total} modified images have the size of their source.")
+
+
+def _secrecy(study: Study) -> ReadinessLine:
+    """Public images state their kind to everybody: no fault, for a cheat has much to do, but worth knowing."""
+    label = "Kinds are not published"
+    public = Image.objects.filter(visibility=Visibility.PUBLIC)
+    count = (usable_clean_images(study) & public).count() + (usable_modified_images(study) & public).count()
+    if count:
+        return ReadinessLine(
+            True,
+            label,
+            f"{count} of the usable images are public: whoever compares files can look their kind up. Better make them "
+            "public when the study has closed.",
+        )
+    return ReadinessLine(True, label, "No usable image is public.")
 
 
 def _datasets(study: Study) -> ReadinessLine:

@@ -10,6 +10,7 @@ from PIL import Image as PillowImage
 
 from imagedb.models import Image
 from imagedb.pixels import rendition_png
+from scooter_site.common.storage import delete_files_after_commit
 from scooter_site.common.tasks import RETRYABLE
 from studies.draw import Candidate, Draw, DrawImpossible, draw_images
 from studies.models import (
@@ -23,6 +24,7 @@ from studies.models import (
     Study,
     StudyStatus,
 )
+from studies.models.study import EXAMPLE_COUNT
 from studies.selectors import usable_clean_images, usable_modified_images
 from studies.services.plate_pool import ensure_plate_pool
 from studies.stimuli import modify
@@ -31,7 +33,6 @@ logger = logging.getLogger(__name__)
 
 # The types of modification that instructions and comprehension check show, in turn.
 SHOWN_MODIFICATIONS = [Modification.COLOUR, Modification.FILTER, Modification.PIXEL]
-EXAMPLE_COUNT = len(SHOWN_MODIFICATIONS)
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,6 @@ def _is_wanted(study: Study) -> bool:
 
 
 def _draw(study: Study) -> Draw:
-    check_sources = EXAMPLE_COUNT + study.comprehension_pair_count + study.corrupted_check_count
     return draw_images(
         clean=[Candidate(*row) for row in usable_clean_images(study).values_list("id", "image_class_id")],
         modified=[
@@ -109,7 +109,7 @@ def _draw(study: Study) -> Draw:
         dataset_count=study.dataset_count,
         clean_per_dataset=study.clean_per_dataset,
         modified_per_dataset=study.modified_per_dataset,
-        check_source_count=check_sources,
+        check_source_count=study.check_source_count,
         seed=study.seed,
     )
 
@@ -208,12 +208,6 @@ def _store_error(built: Study, message: str) -> None:
 def delete_materials(study: Study) -> None:
     """Delete datasets and check images of a study that was never launched, with the test data that used them."""
     Participation.objects.filter(study=study).exclude(kind=ParticipationKind.REAL).delete()
-    files = [stimulus.file for stimulus in Stimulus.objects.filter(study=study)]
+    delete_files_after_commit(stimulus.file for stimulus in Stimulus.objects.filter(study=study))
     Stimulus.objects.filter(study=study).delete()
     Dataset.objects.filter(study=study).delete()
-
-    def delete_files() -> None:
-        for file in files:
-            file.delete(save=False)
-
-    transaction.on_commit(delete_files)

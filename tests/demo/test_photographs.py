@@ -9,8 +9,8 @@ import pytest
 from scooter_site.demo import photographs
 from scooter_site.demo.content import STUDIES
 from scooter_site.demo.photographs import CROP_SIDE, PHOTOGRAPHS, PhotographsMissing, crops
+from studies.models.study import EXAMPLE_COUNT
 from studies.presets import PRESETS
-from studies.services.materials import EXAMPLE_COUNT
 
 
 def test_there_are_enough_for_the_largest_study():

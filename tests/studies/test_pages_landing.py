@@ -77,6 +77,13 @@ def test_a_direct_link_needs_nothing_and_may_name_the_person():
     assert refusal("id=" + "x" * 61, read=read_direct) == (LandingProblem.MALFORMED, "id")
 
 
+@pytest.mark.parametrize("name", ["ID", "Id"])
+def test_an_id_in_another_case_is_refused_instead_of_forgotten(name):
+    with pytest.raises(LandingRefused) as refused:
+        read_direct({name: ["a-person"]})
+    assert refused.value.problem == LandingProblem.WRONG_CASE
+
+
 def test_a_personal_link_cannot_name_a_session_by_a_guessable_id():
     assert read_resumption(parameters("session=" + "ab" * 16)) == "ab" * 16
     assert refusal("session=id:anna-7", read=read_resumption) == (LandingProblem.MALFORMED, "session")

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 from django.db.models import Q
 
-from imagedb.models import Image, Prediction
+from imagedb.models import Image, Prediction, Visibility
 from scooter_site.common.storage import LocalStorage
 from studies.models import ColourPlate, DatasetImage, Stimulus, StudyText
 from studies.selectors import readiness
@@ -38,7 +38,7 @@ def test_a_study_without_checks_is_ready():
 
 def test_a_fresh_draft_says_everything_that_is_missing():
     found = failing(factories.study(contact_email=""))
-    assert "Import 6 more clean images and 6 more modified images of Attack " in found["Enough images of each kind"]
+    assert "Import 13 more clean images and 6 more modified images of Attack " in found["Enough images of each kind"]
     assert "may not see are not used" in found["Enough images of each kind"]
     assert "build them" in found["Datasets with exact counts"]
     assert "Build the materials again" in found["Examples and check images"]
@@ -99,8 +99,8 @@ def set_on(**fields):
         (spoil_counts, "Datasets with exact counts", "dataset 2 holds 2 clean and 3 modified images"),
         (put_beside_its_source, "Datasets with exact counts", "beside its own source"),
         (set_on(dataset_count=1), "Datasets with exact counts", "2 datasets instead of 1. Build the materials again"),
-        (set_on(comprehension_pair_count=4), "Examples and check images", "Build the materials again"),
-        (set_on(corrupted_check_count=2), "Examples and check images", "1 corrupted images"),
+        (set_on(comprehension_pair_count=2), "Examples and check images", "Build the materials again"),
+        (set_on(corrupted_check_count=0), "Examples and check images", "1 corrupted images"),
         (lambda study: ColourPlate.objects.filter(digit=None).delete(), "Colour plates", "0 plates without one"),
         (lambda study: ColourPlate.objects.filter(digit__gte=1).delete(), "Colour plates", "1 different digits"),
         (lose_a_file, "Image files within reach", "1 of the"),
@@ -124,6 +124,16 @@ def test_what_is_wrong_is_named_with_its_remedy(spoil, label, words):
     ((failing_label, detail),) = found.items()
     assert failing_label.startswith(label)
     assert words in detail
+
+
+def test_public_images_are_remarked_on():
+    study = factories.ready_study()
+    (line,) = [line for line in readiness(study) if line.label == "Kinds are not published"]
+    assert line.ok
+    assert "of the usable images are public" in line.detail
+    Image.objects.update(visibility=Visibility.REGISTERED)
+    (line,) = [line for line in readiness(study) if line.label == "Kinds are not published"]
+    assert line.detail == "No usable image is public."
 
 
 def test_low_pay_outside_a_panel_is_only_remarked_on():
