@@ -3,6 +3,7 @@
 import pytest
 
 from studies.models import Panel, Study
+from studies.signals import valid_ratings_changed
 from tests import factories
 from tests.studies.visitor import Visitor
 
@@ -20,3 +21,16 @@ def prolific_study() -> Study:
 @pytest.fixture
 def visitor(study: Study) -> Visitor:
     return Visitor(study)
+
+
+@pytest.fixture
+def heard():
+    """What ``valid_ratings_changed`` said."""
+    calls = []
+
+    def hear(sender, **kwargs):
+        calls.append((kwargs["attack_id"], kwargs["target_model_id"]))
+
+    valid_ratings_changed.connect(hear)
+    yield calls
+    valid_ratings_changed.disconnect(hear)
