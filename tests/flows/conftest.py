@@ -7,7 +7,16 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
+from tests import factories
 from tests.browser import chromium_options
+
+
+@pytest.fixture(autouse=True)
+def _imagenet_classes(request: pytest.FixtureRequest) -> None:
+    """What migrations put into the database, which an earlier test with transactions of its own may have emptied."""
+    if "live_server" in request.fixturenames:
+        request.getfixturevalue("live_server")
+        factories.image_class()
 
 
 @pytest.fixture(scope="module")
