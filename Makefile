@@ -27,7 +27,8 @@ admin-password:
 
 test: install-dev lint
 	@$(VENV) -m tests.browser
-	$(VENV) -m pytest -n auto --maxprocesses 4 --dist loadgroup
+	$(VENV) -m pytest -n auto --maxprocesses 4 -m "not services"
+	$(VENV) -m pytest -m services
 
 install-dev:
 	@$(BOOTSTRAP) requirements-dev.txt

@@ -20,7 +20,7 @@ from tests.browser import chromium_options
 from tests.flows.real_images import ATTACK, TARGET_MODEL, write_archive
 from tests.services.site import Site, running_site, wait_until
 
-pytestmark = [pytest.mark.browser, pytest.mark.services, pytest.mark.xdist_group("services")]
+pytestmark = [pytest.mark.browser, pytest.mark.services]
 
 ADMIN = ("researcher", "correct-horse-battery")
 SLUG = "k7f3m9qw"

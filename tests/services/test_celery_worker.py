@@ -8,7 +8,7 @@ import pytest
 from tests.services.site import free_port, wait_until
 from tests.services.valkey import kill_group, migrated_database, workplace
 
-pytestmark = [pytest.mark.services, pytest.mark.xdist_group("services")]
+pytestmark = pytest.mark.services
 
 MAKE_A_PAIR_WITH_RATINGS = """
 import time

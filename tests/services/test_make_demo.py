@@ -19,7 +19,6 @@ from tests.services.site import PROJECT, free_port, wait_until
 
 pytestmark = [
     pytest.mark.services,
-    pytest.mark.xdist_group("services"),
     pytest.mark.skipif(sys.platform != "linux", reason="looks for left-over processes in /proc"),
 ]
 FIRST_START_SECONDS = 300  # 60 on an idle computer with two cores; the tests beside this one take their share

@@ -13,7 +13,6 @@ PROJECT = Path(__file__).resolve().parent.parent.parent
 
 
 @pytest.mark.services
-@pytest.mark.xdist_group("services")
 def test_the_fast_suite_passes_on_postgresql(tmp_path):
     with postgresql(tmp_path / "data") as url:
         run = subprocess.run(

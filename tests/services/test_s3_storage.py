@@ -26,7 +26,7 @@ from tests.factories import png_bytes
 from tests.imagedb.manifests import Folder, clean, manifest_text, modified
 from tests.services.s3 import BUCKET, client, s3_url
 
-pytestmark = [pytest.mark.services, pytest.mark.xdist_group("services")]
+pytestmark = pytest.mark.services
 PROJECT = Path(__file__).resolve().parent.parent.parent
 
 
