@@ -183,6 +183,7 @@ INSTALLED_APPS = [
     "rest_framework.authtoken",
     "storages",
     "scooter_site.common",
+    "scooter_site.accounts",
     "imagedb",
     "studies",
     "leaderboard",

@@ -1,6 +1,7 @@
 """What an import writes: the files of an image, its row, its prediction, and the record of the manifest's row."""
 
 import hashlib
+import zlib
 from collections.abc import Iterable
 
 from django.core.files.base import ContentFile
@@ -29,7 +30,10 @@ def new_image(
         original_bytes=len(candidate.content),
         original_format=decoded.format,
         original_mode=decoded.mode,
+        original_crc32=zlib.crc32(candidate.content),
         rendition_sha256=hashlib.sha256(rendition).hexdigest(),
+        rendition_bytes=len(rendition),
+        rendition_crc32=zlib.crc32(rendition),
         width=decoded.width,
         height=decoded.height,
         visibility=batch.visibility,
@@ -37,6 +41,7 @@ def new_image(
         attribution=batch.attribution,
         is_demo=is_demo,
         uploaded_by=batch.created_by,
+        group=batch.group,
     )
 
 

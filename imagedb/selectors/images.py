@@ -1,26 +1,12 @@
-"""What may be read of the catalogue, and how it is joined for reading."""
+"""How images are joined with what describes them."""
 
 from typing import Any
 
 from django.contrib.auth.models import AbstractUser, AnonymousUser
 from django.db.models import Case, Exists, F, OuterRef, Prefetch, Q, QuerySet, Subquery, When
 
-from imagedb.models import Image, ImageKind, Prediction, Visibility
-
-
-def visible_images(user: AbstractUser | AnonymousUser) -> QuerySet[Image]:
-    """The images a user may see. The one place that decides it.
-
-    Anybody: public ones. With an account: registered ones too, and the user's own. Staff who may view images in the
-    admin: all.
-    """
-    if not user.is_authenticated:
-        return Image.objects.filter(visibility=Visibility.PUBLIC)
-    if user.is_staff and user.has_perm("imagedb.view_image"):
-        return Image.objects.all()
-    return Image.objects.filter(
-        Q(visibility__in=[Visibility.PUBLIC, Visibility.REGISTERED]) | Q(uploaded_by_id=user.pk)
-    )
+from imagedb.models import ImageKind, Prediction
+from imagedb.selectors.visibility import visible_images
 
 
 def _predictions() -> QuerySet[Prediction]:

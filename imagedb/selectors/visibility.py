@@ -1,0 +1,32 @@
+"""Who may see which images: the one place that decides it, for pages, API, archives and raw files alike."""
+
+from django.contrib.auth.models import AbstractUser, AnonymousUser
+from django.db.models import Q, QuerySet
+
+from imagedb import terms
+from imagedb.models import Image, TermsAcceptance, Visibility
+
+
+def has_accepted_terms(user: AbstractUser | AnonymousUser) -> bool:
+    """Whether the account has accepted the ImageNet terms as they are now."""
+    return (
+        user.is_authenticated
+        and TermsAcceptance.objects.filter(user_id=user.pk, version=terms.CURRENT_VERSION).exists()
+    )
+
+
+def visible_images(user: AbstractUser | AnonymousUser) -> QuerySet[Image]:
+    """The images a user may see.
+
+    Anybody: public ones. An account: also what it imported itself, private ones of its groups, and registered ones
+    once it has accepted the ImageNet terms. Staff who may view images need not accept them: whoever gave them that
+    right answers for it. Superusers: all.
+    """
+    if not user.is_authenticated:
+        return Image.objects.filter(visibility=Visibility.PUBLIC)
+    if user.is_active and user.is_superuser:
+        return Image.objects.all()
+    may_see_registered = (user.is_staff and user.has_perm("imagedb.view_image")) or has_accepted_terms(user)
+    open_to_user = [Visibility.PUBLIC, Visibility.REGISTERED] if may_see_registered else [Visibility.PUBLIC]
+    groups = list(user.groups.values_list("pk", flat=True))
+    return Image.objects.filter(Q(visibility__in=open_to_user) | Q(uploaded_by_id=user.pk) | Q(group_id__in=groups))
