@@ -46,7 +46,8 @@ class LocalStorage(FileSystemStorage):
     """Files below MEDIA_ROOT, with no address of their own: a view serves them after its check."""
 
     def __init__(self, location: str | Path) -> None:
-        super().__init__(location=location, base_url=None, file_permissions_mode=0o640)
+        # Names are unique by themselves, so that the same name is the same file: work done again writes over it.
+        super().__init__(location=location, base_url=None, file_permissions_mode=0o640, allow_overwrite=True)
 
 
 class ObjectStorage(S3Storage):
@@ -56,7 +57,7 @@ class ObjectStorage(S3Storage):
         super().__init__(
             location=level,
             default_acl=None,
-            file_overwrite=False,
+            file_overwrite=True,  # as LocalStorage, and for the same reason
             querystring_auth=True,
             querystring_expire=LINK_SECONDS,
             # boto3 >= 1.36 adds checksum trailers by default, which some S3-compatible servers store as content.
