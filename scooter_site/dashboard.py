@@ -10,10 +10,10 @@ from django.http import HttpRequest
 from django.templatetags.static import static
 from django.urls import reverse
 from django_celery_beat.models import PeriodicTask
-from rest_framework.authtoken.models import TokenProxy
 
 from imagedb.models import Attack, Image, ImageClass, ImageKind, ImportBatch, TargetModel
 from leaderboard.models import Board, Entry
+from scooter_site.accounts.models import ApiToken
 from scooter_site.common.admin_tools import add_url, change_url, list_url, may
 from studies.models import Participation, ParticipationKind, Study, StudyStatus
 from studies.selectors.counting import countable
@@ -32,7 +32,7 @@ SIDEBAR = [
     ),
     ("Studies", [("Studies", "science", Study), ("Participants", "groups", Participation)]),
     ("Results", [("Leaderboard entries", "leaderboard", Entry), ("Boards", "dashboard", Board)]),
-    ("Accounts", [("Users", "person", User), ("Groups", "group", Group), ("API tokens", "key", TokenProxy)]),
+    ("Accounts", [("Users", "person", User), ("Groups", "group", Group), ("API tokens", "key", ApiToken)]),
     ("System", [("Scheduled tasks", "schedule", PeriodicTask), ("Failed log-ins", "lock_clock", AccessAttempt)]),
 ]
 

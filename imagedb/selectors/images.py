@@ -43,10 +43,10 @@ def images_with_details(user: AbstractUser | AnonymousUser) -> QuerySet[Any]:
 
     Adds ``is_verified``, and ``visible_source_id``: the public id of the source, empty if the user may not see that.
     """
-    source = visible_images(user).filter(pk=OuterRef("source_id")).values("public_id")
+    visible = visible_images(user)
+    source = visible.filter(pk=OuterRef("source_id")).values("public_id")
     return (
-        visible_images(user)
-        .annotate(is_verified=is_verified(), visible_source_id=Subquery(source))
+        visible.annotate(is_verified=is_verified(), visible_source_id=Subquery(source))
         .select_related("image_class", "attack", "target_model")
         .prefetch_related(
             Prefetch(
