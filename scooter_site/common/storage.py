@@ -34,6 +34,7 @@ CONTENT_TYPES = {
     ".tiff": "image/tiff",
     ".zip": "application/zip",
     ".csv": "text/csv; charset=utf-8",
+    ".jsonl": "application/x-ndjson",
 }
 
 
@@ -77,19 +78,24 @@ class ObjectStorage(S3Storage):
 
     def signed_link(self, name: str, content_disposition: str) -> str:
         """A link to one object that works for LINK_SECONDS, at the address that browsers reach the service by."""
-        return self._signing_client.generate_presigned_url(
+        return self.signing_client.generate_presigned_url(
             "get_object",
             Params={
                 "Bucket": self.bucket_name,
-                "Key": self._normalize_name(name),
+                "Key": self.object_key(name),
                 "ResponseContentType": content_type(name),
                 "ResponseContentDisposition": content_disposition,
             },
             ExpiresIn=LINK_SECONDS,
         )
 
+    def object_key(self, name: str) -> str:
+        """The whole key of a stored file in the bucket."""
+        return self._normalize_name(name)
+
     @cached_property
-    def _signing_client(self) -> Any:
+    def signing_client(self) -> Any:
+        """A client for signing links only, at the address that browsers reach the service by."""
         # The host is part of what is signed: a link for another host needs a client for that host.
         return self._create_session().client(
             "s3",
