@@ -120,6 +120,7 @@ class Image(models.Model):
             models.Index(fields=["attack", "target_model", "kind", "id"], name="image_by_pair"),
             models.Index(fields=["image_class", "kind", "id"], name="image_by_class"),
             models.Index(fields=["original_sha256"], name="image_by_digest"),
+            models.Index(fields=["original_filename"], name="image_by_filename"),
         ]
         constraints = [
             models.CheckConstraint(

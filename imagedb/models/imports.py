@@ -77,6 +77,11 @@ class ImportBatch(models.Model):
     heartbeat_at = models.DateTimeField(null=True, editable=False)
     finished_at = models.DateTimeField(null=True, editable=False)
     cancel_requested_at = models.DateTimeField(null=True, editable=False)
+    handout = models.PositiveIntegerField(
+        default=0,
+        editable=False,
+        help_text="How often the work has been handed out to workers. Those of an earlier time stop where they are.",
+    )
 
     class Meta:
         ordering = ["-id"]
@@ -95,8 +100,16 @@ class ImportChunk(models.Model):
 
     batch = models.ForeignKey(ImportBatch, on_delete=models.CASCADE, related_name="chunks")
     number = models.PositiveIntegerField()
+    after = models.ForeignKey(
+        "self",
+        on_delete=models.CASCADE,
+        null=True,
+        related_name="+",
+        help_text="Where one source has very many modified images: the chunk that holds it and must be done first.",
+    )
     claimed_by = models.UUIDField(null=True)
     claimed_at = models.DateTimeField(null=True)
+    attempts = models.PositiveSmallIntegerField(default=0, help_text="How often a worker has taken it.")
     is_done = models.BooleanField(default=False)
 
     class Meta:
