@@ -26,7 +26,27 @@ def visible_images(user: AbstractUser | AnonymousUser) -> QuerySet[Image]:
         return Image.objects.filter(visibility=Visibility.PUBLIC)
     if user.is_active and user.is_superuser:
         return Image.objects.all()
-    may_see_registered = (user.is_staff and user.has_perm("imagedb.view_image")) or has_accepted_terms(user)
-    open_to_user = [Visibility.PUBLIC, Visibility.REGISTERED] if may_see_registered else [Visibility.PUBLIC]
+    open_to_user = [Visibility.PUBLIC, Visibility.REGISTERED] if _may_see_registered(user) else [Visibility.PUBLIC]
+    return Image.objects.filter(Q(visibility__in=open_to_user) | _own(user))
+
+
+def images_after_terms(user: AbstractUser | AnonymousUser) -> QuerySet[Image]:
+    """The images that a user does not see, and would see as an account that has accepted the terms.
+
+    Only registered ones, so that their number tells nothing of private ones.
+    """
+    registered = Image.objects.filter(visibility=Visibility.REGISTERED)
+    if not user.is_authenticated:
+        return registered
+    if (user.is_active and user.is_superuser) or _may_see_registered(user):
+        return Image.objects.none()
+    return registered.exclude(_own(user))
+
+
+def _may_see_registered(user: AbstractUser) -> bool:
+    return (user.is_staff and user.has_perm("imagedb.view_image")) or has_accepted_terms(user)
+
+
+def _own(user: AbstractUser) -> Q:
     groups = list(user.groups.values_list("pk", flat=True))
-    return Image.objects.filter(Q(visibility__in=open_to_user) | Q(uploaded_by_id=user.pk) | Q(group_id__in=groups))
+    return Q(uploaded_by_id=user.pk) | Q(group_id__in=groups)
