@@ -211,11 +211,15 @@ class RowFiles:
                 self._unclear[filename] = f"only {file} has that name, and {others} means it too; write the whole path"
         self.unused = sorted(set(files.names) - set(self._file_of.values()))
 
-    def read(self, filename: str) -> bytes:
-        """The content of the file that one of the filenames means. Raises FileProblem."""
+    def locate(self, filename: str) -> str:
+        """The name of the file that one of the filenames means. Raises FileProblem."""
         if filename in self._unclear:
             raise FileProblem(self._unclear[filename])
-        return self._files.read(self._file_of[filename])
+        return self._file_of[filename]
+
+    def read(self, filename: str) -> bytes:
+        """The content of the file that one of the filenames means. Raises FileProblem."""
+        return self._files.read(self.locate(filename))
 
 
 def find_manifest(names: Iterable[str]) -> str:
