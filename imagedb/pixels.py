@@ -17,6 +17,7 @@ from PIL import Image, ImageCms, ImageOps
 # 50 million pixels take 150 MB once decoded. Catalogue images have about 0.2 million.
 MAX_PIXELS = 50_000_000
 THUMBNAIL_SIDE = 256
+MAX_PROFILE_NAME = 100
 
 # Pillow's names of the formats that may be decoded, and the ending a stored file of that format gets.
 ENDINGS = {"JPEG": ".jpg", "PNG": ".png", "WEBP": ".webp", "BMP": ".bmp", "TIFF": ".tif", "GIF": ".gif"}
@@ -42,6 +43,7 @@ class DecodedImage:
 
     format: str
     mode: str
+    profile: str  # the name of the embedded ICC profile; empty without one
     width: int
     height: int
     image: Image.Image  # RGB, sRGB, upright
@@ -76,7 +78,13 @@ def decode(content: bytes, max_pixels: int = MAX_PIXELS) -> DecodedImage:
         rgb = canvas
         notes.append("transparency was flattened on white")
     return DecodedImage(
-        format=file_format, mode=mode, width=rgb.width, height=rgb.height, image=rgb, notes=tuple(notes)
+        format=file_format,
+        mode=mode,
+        profile=_profile_name(profile),
+        width=rgb.width,
+        height=rgb.height,
+        image=rgb,
+        notes=tuple(notes),
     )
 
 
@@ -186,6 +194,14 @@ def _to_srgb(image: Image.Image, profile: bytes | None) -> tuple[Image.Image, st
 
 def _plain_rgb(image: Image.Image) -> Image.Image:
     return image if image.mode == "RGB" else image.convert("RGB")
+
+
+def _profile_name(profile: bytes | None) -> str:
+    """What the file's profile calls itself, for the record: at most MAX_PROFILE_NAME characters, all printable."""
+    if not profile:
+        return ""
+    name = "".join(letter for letter in _profile_facts(profile)[1] if letter.isprintable())
+    return name[:MAX_PROFILE_NAME] or "a profile that cannot be read"
 
 
 @functools.lru_cache(maxsize=64)
