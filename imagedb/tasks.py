@@ -2,7 +2,7 @@
 
 import logging
 
-from imagedb.services import importing
+from imagedb.services import importing, uploads
 from imagedb.services.import_run import ImportTakenOver
 from scooter_site.common.tasks import enqueue, task
 
@@ -24,3 +24,10 @@ def resume_interrupted_imports() -> None:
     for batch_id in importing.release_lost_imports():
         logger.warning("Import %s was lost; handing it out again", batch_id)
         enqueue(run_import, batch_id)
+
+
+@task
+def abandon_stale_uploads() -> None:
+    """Delete uploads that nobody goes on with."""
+    if count := uploads.abandon_stale_uploads():
+        logger.info("%s stale uploads were abandoned", count)

@@ -124,6 +124,7 @@ CELERY_BEAT_SCHEDULE = {
     "close-timed-out-participations": {"task": "studies.tasks.close_timed_out_participations", "schedule": 300.0},
     "recompute-outdated-entries": {"task": "leaderboard.tasks.recompute_outdated_entries", "schedule": 300.0},
     "resume-interrupted-imports": {"task": "imagedb.tasks.resume_interrupted_imports", "schedule": 300.0},
+    "abandon-stale-uploads": {"task": "imagedb.tasks.abandon_stale_uploads", "schedule": 3600.0},
 }
 
 # --- Files ----------------------------------------------------------------------------------------------------
@@ -159,6 +160,8 @@ STATIC_URL = "/static/"
 STATIC_ROOT = Path(env.str("STATIC_ROOT", default=str(BASE_DIR / "staticfiles")))
 STATICFILES_DIRS = [BASE_DIR / "scooter_site" / "static"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
+# Of one file that is uploaded in parts (docs/uploads.md).
+MAX_UPLOAD_BYTES = env.int("MAX_UPLOAD_BYTES", default=50 * 1024**3)
 
 # --- Applications ---------------------------------------------------------------------------------------------
 
