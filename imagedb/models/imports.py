@@ -78,9 +78,12 @@ class ImportBatch(models.Model):
     finished_at = models.DateTimeField(null=True, editable=False)
     cancel_requested_at = models.DateTimeField(null=True, editable=False)
     handout = models.PositiveIntegerField(
+        default=0, editable=False, help_text="How often the work has been handed out to workers."
+    )
+    handout_begun = models.PositiveIntegerField(
         default=0,
         editable=False,
-        help_text="How often the work has been handed out to workers. Those of an earlier time stop where they are.",
+        help_text="The latest handing out that a worker has begun with; what was handed out before is stale.",
     )
 
     class Meta:
