@@ -70,7 +70,7 @@ def measure(modified: Pixels, source: Pixels) -> Difference:
         one, other = _by_channel(modified[rows]), _by_channel(reference[rows])
         change = one.astype(np.int16) - other
         differs = (change[0] | change[1] | change[2]) != 0
-        changed_here = np.count_nonzero(differs)
+        changed_here = int(np.count_nonzero(differs))
         if not changed_here:
             continue
         changed += changed_here
