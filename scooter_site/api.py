@@ -6,6 +6,8 @@ from rest_framework.permissions import AllowAny
 from rest_framework.routers import APIRootView, DefaultRouter
 
 from imagedb.api import AttackViewSet, ImageClassViewSet, ImageViewSet, TargetModelViewSet
+from imagedb.archive_api import ImageArchiveView
+from imagedb.upload_api import UploadViewSet
 from leaderboard.api import EntryViewSet
 
 
@@ -26,9 +28,11 @@ router.register("images", ImageViewSet, basename="image")
 router.register("classes", ImageClassViewSet, basename="image-class")
 router.register("attacks", AttackViewSet, basename="attack")
 router.register("target-models", TargetModelViewSet, basename="target-model")
+router.register("uploads", UploadViewSet, basename="upload")
 router.register("leaderboard", EntryViewSet, basename="leaderboard-entry")
 
 urlpatterns = [
+    path("images/archive/", ImageArchiveView.as_view(), name="image-archive"),
     *router.urls,
     path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
     # The split view loads its script from an address of its own, so that the page needs no inline script.

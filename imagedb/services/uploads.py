@@ -7,6 +7,7 @@ it. One that nobody goes on with is abandoned after a day.
 import logging
 from datetime import timedelta
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, cast
 from uuid import UUID
 
 from django.conf import settings
@@ -18,13 +19,11 @@ from django.utils import timezone
 from imagedb.models import ImportBatch
 from imagedb.models.imports import ImportStatus
 from imagedb.models.uploads import Upload, UploadPart, UploadStatus
-from imagedb.services.upload_parts import (
-    BucketParts,
+from imagedb.upload_parts import (
     DiskParts,
     Source,
     UploadConflict,
     UploadRefused,
-    abort_forgotten,
     check_all_arrived,
     part_size_for,
     parts_of,
@@ -32,8 +31,11 @@ from imagedb.services.upload_parts import (
     recorded,
     size_of_part,
 )
-from scooter_site.common.storage import ObjectStorage, opaque_name
+from scooter_site.common.storage import LocalStorage, opaque_name
 from scooter_site.common.tasks import enqueue
+
+if TYPE_CHECKING:
+    from scooter_site.common.object_storage import ObjectStorage
 
 logger = logging.getLogger(__name__)
 
@@ -95,7 +97,7 @@ def store_part(upload: Upload, number: int, content: Source, sha256: str = "") -
     given. Raises UploadRefused naming ``number``, ``body`` or ``sha256``, UploadConflict, or StorageFull.
     """
     parts = parts_of(upload)
-    if isinstance(parts, BucketParts):
+    if not isinstance(parts, DiskParts):
         raise UploadConflict("The parts of this upload go straight to the bucket: POST to .../parts/ for links.")
     _check_receiving(upload)
     size = size_of_part(upload, number)
@@ -131,11 +133,11 @@ def complete_upload(upload: Upload) -> Upload:
     with transaction.atomic():
         current = _locked(upload)
         if current.status == UploadStatus.RECEIVING:
-            if isinstance(parts, BucketParts):
+            if parts.is_direct:
                 current.parts.bulk_create(
                     UploadPart(upload=current, number=part.number, size=part.size, etag=part.etag) for part in arrived
                 )
-            else:
+            else:  # one may have been sent again since, and be on its way
                 check_all_arrived(current, recorded(current))
             current.status, current.completed_at = UploadStatus.COMPLETE, timezone.now()
             current.save(update_fields=["status", "completed_at"])
@@ -166,12 +168,15 @@ def abandon_upload(upload: Upload) -> None:
     """Delete what has arrived of an upload. Doing it twice is harmless; raises UploadConflict if an import has it."""
     with transaction.atomic():
         current = _locked(upload)
+        if current.status == UploadStatus.ABANDONED:
+            return
         if current.status == UploadStatus.USED:
             raise UploadConflict("An import has this file: it cannot be abandoned any more.")
-        current.status = UploadStatus.ABANDONED
-        current.save(update_fields=["status"])
+        parts = parts_of(upload)
+        current.status, current.file = UploadStatus.ABANDONED, ""
+        current.save(update_fields=["status", "file"])
         current.parts.all().delete()
-        transaction.on_commit(parts_of(current).discard)
+        transaction.on_commit(parts.discard)
 
 
 def abandon_stale_uploads() -> int:
@@ -190,10 +195,12 @@ def abandon_stale_uploads() -> int:
             abandon_upload(upload)
         except UploadConflict as reason:  # taken by an import since
             logger.info("Upload %s is not abandoned: %s", upload.public_id, reason)
-    storage = Upload(file="").file.storage
-    if isinstance(storage, ObjectStorage):
+    storage = Upload().file.storage
+    if not isinstance(storage, LocalStorage):
+        from imagedb.bucket_parts import abort_forgotten
+
         known = Upload.objects.filter(status=UploadStatus.RECEIVING).values_list("s3_upload_id", flat=True)
-        if count := abort_forgotten(storage, FOLDER, set(known), before):
+        if count := abort_forgotten(cast("ObjectStorage", storage), FOLDER, set(known), before):
             logger.warning("%s forgotten multipart uploads in the bucket were aborted", count)
     return len(stale)
 

@@ -1,4 +1,4 @@
-"""Where the parts of an upload go: at their places in one file on disk, or straight to the bucket.
+"""Where the parts of an upload go: at their places in one file on disk, or straight to the bucket (bucket_parts.py).
 
 Both kinds have the same methods, so that the services need not know which one they speak to.
 """
@@ -13,14 +13,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, TYPE_CHECKING, Protocol, cast
 
-from botocore.exceptions import ClientError
 from django.core.files.base import ContentFile
-from django.core.files.storage import Storage
 
 from imagedb.models.uploads import Upload
-from scooter_site.common.storage import LINK_SECONDS, ObjectStorage
+from scooter_site.common.storage import LocalStorage
+
+if TYPE_CHECKING:
+    from imagedb.bucket_parts import BucketParts
+    from scooter_site.common.object_storage import ObjectStorage
 
 MEBIBYTE = 1024 * 1024
 # S3 takes no more parts than this, and wants at least 5 MiB in all but the last.
@@ -140,7 +142,7 @@ class DiskParts:
     # Small, because a slow sender keeps one of the web server's few threads for as long as a part takes.
     usual_part_size = 8 * MEBIBYTE
 
-    def __init__(self, upload: Upload, storage: Storage) -> None:
+    def __init__(self, upload: Upload, storage: LocalStorage) -> None:
         self.upload = upload
         self.storage = storage
 
@@ -201,131 +203,17 @@ class DiskParts:
         return None
 
 
-class BucketParts:
-    """A multipart upload of S3: browsers send the parts there themselves, by links that we sign.
-
-    What has arrived is asked of the bucket, so that nobody has to tell us and nobody can tell us wrong.
-    """
-
-    is_direct = True
-    usual_part_size = 16 * MEBIBYTE
-
-    def __init__(self, upload: Upload, storage: ObjectStorage) -> None:
-        self.upload = upload
-        self.storage = storage
-        self._client = storage.connection.meta.client
-        self._object = {"Bucket": storage.bucket_name, "Key": storage.object_key(str(upload.file.name))}
-
-    @property
-    def _multipart(self) -> dict[str, Any]:
-        return {**self._object, "UploadId": self.upload.s3_upload_id}
-
-    def begin(self) -> None:
-        """Begin the multipart upload and keep its id in ``upload``."""
-        parameters = self.storage.get_object_parameters(str(self.upload.file.name))
-        self.upload.s3_upload_id = self._client.create_multipart_upload(**self._object, **parameters)["UploadId"]
-
-    def link(self, number: int) -> str:
-        """A link to PUT one part to within LINK_SECONDS; its length is signed too, so that no other is accepted."""
-        return self.storage.signing_client.generate_presigned_url(
-            "upload_part",
-            Params={**self._multipart, "PartNumber": number, "ContentLength": size_of_part(self.upload, number)},
-            ExpiresIn=LINK_SECONDS,
-        )
-
-    def arrived(self) -> list[ArrivedPart]:
-        """The parts that are there, by number; all of them if they are put together already."""
-        try:
-            return [ArrivedPart(part["PartNumber"], part["Size"], part["ETag"]) for part in self._listed_parts()]
-        except ClientError as error:
-            if not _is_gone(error):
-                raise
-        if self._object_size() != self.upload.size:
-            return []
-        return [
-            ArrivedPart(number, size_of_part(self.upload, number), "")
-            for number in range(1, self.upload.part_count + 1)
-        ]
-
-    def finish(self) -> list[ArrivedPart]:
-        """Have the bucket put the parts together. Raises UploadConflict if they are not all there.
-
-        Two requests may do it at once, or one once more after the first was cut off: the object is what counts.
-        """
-        arrived = self.arrived()
-        check_all_arrived(self.upload, arrived)
-        parts = [{"PartNumber": part.number, "ETag": part.etag} for part in arrived]
-        try:
-            self._client.complete_multipart_upload(**self._multipart, MultipartUpload={"Parts": parts})
-        except ClientError as error:
-            if not _is_gone(error):
-                raise
-        if self._object_size() != self.upload.size:
-            raise UploadConflict("The bucket does not have the whole of this upload. Begin a new one.")
-        return arrived
-
-    def discard(self) -> None:
-        """Have the bucket forget the parts and the object. Harmless when there are none."""
-        try:
-            self._client.abort_multipart_upload(**self._multipart)
-        except ClientError as error:
-            if not _is_gone(error):
-                raise
-        self._client.delete_object(**self._object)
-
-    def last_arrival(self) -> datetime | None:
-        """When the last part came; None if none is there."""
-        try:
-            return max((part["LastModified"] for part in self._listed_parts()), default=None)
-        except ClientError as error:
-            if not _is_gone(error):
-                raise
-            return None
-
-    def _listed_parts(self) -> Iterator[dict[str, Any]]:
-        for page in self._client.get_paginator("list_parts").paginate(**self._multipart):
-            yield from page.get("Parts", [])
-
-    def _object_size(self) -> int | None:
-        try:
-            return int(self._client.head_object(**self._object)["ContentLength"])
-        except ClientError as error:
-            if not _is_gone(error):
-                raise
-            return None
-
-
-def abort_forgotten(storage: ObjectStorage, folder: str, known: set[str], before: datetime) -> int:
-    """Abort multipart uploads below ``folder`` begun before then that no row knows, and say how many.
-
-    They are left when the server stops between the bucket's answer and the commit; the bucket charges for them.
-    """
-    client, count = storage.connection.meta.client, 0
-    pages = client.get_paginator("list_multipart_uploads").paginate(
-        Bucket=storage.bucket_name, Prefix=storage.object_key(f"{folder}/")
-    )
-    for forgotten in [one for page in pages for one in page.get("Uploads", [])]:
-        if forgotten["UploadId"] not in known and forgotten["Initiated"] < before:
-            with suppress(client.exceptions.NoSuchUpload):
-                client.abort_multipart_upload(
-                    Bucket=storage.bucket_name, Key=forgotten["Key"], UploadId=forgotten["UploadId"]
-                )
-                count += 1
-    return count
-
-
-def _is_gone(error: ClientError) -> bool:
-    return error.response["Error"]["Code"] in {"NoSuchUpload", "NoSuchKey", "404", "NotFound"}
-
-
 def recorded(upload: Upload) -> list[ArrivedPart]:
     """The parts of which the database knows."""
     return [ArrivedPart(*values) for values in upload.parts.order_by("number").values_list("number", "size", "etag")]
 
 
-def parts_of(upload: Upload) -> DiskParts | BucketParts:
+def parts_of(upload: Upload) -> "DiskParts | BucketParts":
     """Where the parts of this upload are, by the storage of its file."""
     storage = upload.file.storage
-    if isinstance(storage, ObjectStorage):
-        return BucketParts(upload, storage)
-    return DiskParts(upload, storage)
+    if isinstance(storage, LocalStorage):
+        return DiskParts(upload, storage)
+    # Only where a bucket is in use: importing boto3 takes a third of a second.
+    from imagedb.bucket_parts import BucketParts
+
+    return BucketParts(upload, cast("ObjectStorage", storage))
