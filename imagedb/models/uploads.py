@@ -5,6 +5,7 @@ from django.db import models
 from django.db.models import Q
 
 from scooter_site.common.storage import private_storage
+from scooter_site.common.stored_files import FileFacts
 
 
 class UploadStatus(models.TextChoices):
@@ -27,6 +28,8 @@ class Upload(models.Model):
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="uploads")
     created_at = models.DateTimeField(auto_now_add=True)
     completed_at = models.DateTimeField(null=True)
+
+    stored_files = {"file": FileFacts(size="size", whole=Q(status__in=[UploadStatus.COMPLETE, UploadStatus.USED]))}
 
     class Meta:
         ordering = ["-id"]

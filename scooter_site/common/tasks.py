@@ -8,16 +8,15 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from botocore.exceptions import ConnectionError as StorageUnreachable
-from botocore.exceptions import HTTPClientError as StorageConnectionBroken
 from celery import Task, shared_task
+from django.core.files.storage import storages
 from django.db import OperationalError, transaction
 from kombu.exceptions import OperationalError as BrokerUnavailable
 
 logger = logging.getLogger(__name__)
 
-# What a second try can mend; anything else is a bug and must be seen.
-RETRYABLE = (OperationalError, ConnectionError, TimeoutError, StorageUnreachable, StorageConnectionBroken)
+# What a second try can mend; anything else is a bug and must be seen. The storage in use knows its own errors.
+RETRYABLE = (OperationalError, ConnectionError, TimeoutError, *storages["private"].TRANSIENT_ERRORS)
 
 
 def task(function: Callable[..., None]) -> Task:

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import httpx
@@ -20,8 +21,8 @@ from django.test import RequestFactory
 from imagedb import files
 from imagedb.models import Image
 from scooter_site.common.s3_url import parse_s3_url
-from scooter_site.common.storage import LINK_SECONDS, ObjectStorage, opaque_name
-from scooter_site.common.tasks import RETRYABLE
+from scooter_site.common.object_storage import ObjectStorage
+from scooter_site.common.storage import LINK_SECONDS, opaque_name
 from tests.factories import png_bytes
 from tests.imagedb.manifests import Folder, clean, manifest_text, modified
 from tests.services.s3 import BUCKET, client, s3_url
@@ -31,7 +32,7 @@ PROJECT = Path(__file__).resolve().parent.parent.parent
 
 
 def storage(address: str, level: str = "protected", **options: str) -> ObjectStorage:
-    return ObjectStorage(level=level, **parse_s3_url(s3_url(address, **options)).storage_options())
+    return ObjectStorage(level=level, **asdict(parse_s3_url(s3_url(address, **options))))
 
 
 def random_bytes(count: int) -> bytes:
@@ -148,7 +149,7 @@ def test_a_server_that_is_away_is_worth_another_try():
     ours = storage("http://127.0.0.1:9")
     with pytest.raises(EndpointConnectionError) as caught:
         ours.exists("x")
-    assert isinstance(caught.value, RETRYABLE)
+    assert isinstance(caught.value, ObjectStorage.TRANSIENT_ERRORS)
 
 
 CHECK = """
