@@ -1,4 +1,4 @@
-"""``manage.py flush``, which on SQLite deletes row by row: what must never change would stop it. (PostgreSQL truncates.)"""
+"""``manage.py flush``: SQLite deletes row by row, which the rules between rows would stop; PostgreSQL truncates."""
 
 from contextlib import nullcontext
 from typing import Any
