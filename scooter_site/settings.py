@@ -119,12 +119,14 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_TASK_EAGER_PROPAGATES = True
 CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
+# How many tasks do one import at the same time; more than there are worker processes is of no use.
+IMPORT_TASKS = env.int("IMPORT_TASKS", default=2)
 CELERY_BEAT_SCHEDULE = {
     "delete-stale-previews": {"task": "studies.tasks.delete_stale_previews", "schedule": 600.0},
     "resume-lost-builds": {"task": "studies.tasks.resume_lost_builds", "schedule": 300.0},
     "close-timed-out-participations": {"task": "studies.tasks.close_timed_out_participations", "schedule": 300.0},
     "recompute-outdated-entries": {"task": "leaderboard.tasks.recompute_outdated_entries", "schedule": 300.0},
-    "resume-interrupted-imports": {"task": "imagedb.tasks.resume_interrupted_imports", "schedule": 300.0},
+    "resume-interrupted-imports": {"task": "imagedb.tasks.resume_interrupted_imports", "schedule": 60.0},
     "abandon-stale-uploads": {"task": "imagedb.tasks.abandon_stale_uploads", "schedule": 3600.0},
 }
 

@@ -32,15 +32,15 @@ def task(function: Callable[..., None]) -> Task:
     )(function)
 
 
-def enqueue(celery_task: Task, *ids: Any) -> None:
-    """Run ``celery_task(*ids)`` in a worker once the current transaction has committed.
+def enqueue(celery_task: Task, *ids: Any, countdown: float | None = None) -> None:
+    """Run ``celery_task(*ids)`` in a worker once the current transaction has committed, ``countdown`` seconds later.
 
     A broker that is away does not fail the request: it is logged, and beat's reconciling tasks find the work.
     """
 
     def send() -> None:
         try:
-            celery_task.apply_async(args=ids, retry=False)
+            celery_task.apply_async(args=ids, countdown=countdown, retry=False)
         except (BrokerUnavailable, ConnectionError, TimeoutError):
             logger.exception("Could not enqueue %s; the next reconciling run will find it", celery_task.name)
 
