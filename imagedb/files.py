@@ -48,7 +48,6 @@ def serve(
     headers = {
         "Cache-Control": f"{scope}, max-age={cache_seconds}" if cache_seconds else f"{scope}, no-cache",
         "X-Content-Type-Options": "nosniff",
-        "Accept-Ranges": "bytes",
     }
     if etag:
         headers["ETag"] = quote_etag(etag)
@@ -77,6 +76,7 @@ def _sent_by_the_web_server(storage: LocalStorage, name: str, headers: dict[str,
 
 
 def _sent_by_the_app(storage: Any, name: str, headers: dict[str, str], request: HttpRequest | None) -> HttpResponse:
+    headers["Accept-Ranges"] = "bytes"
     if request is not None and request.method == "HEAD":
         # RFC 9110, section 14.2: a range is defined for GET only.
         return HttpResponse(headers={**headers, "Content-Length": str(storage.describe(name).size)})
