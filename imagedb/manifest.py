@@ -6,6 +6,7 @@ may be absent. In JSONL every line is an object with the columns as keys; values
 CSV file are numbered as a spreadsheet numbers them, the header being row 1; rows of a JSONL file as its lines.
 """
 
+import contextlib
 import csv
 import io
 import itertools
@@ -228,7 +229,9 @@ def _lines(file: IO[bytes]) -> Iterator[str]:
                 raise UnreadableManifest(f"Line {number} of the manifest has more than {MAX_LINE:,} characters.")
             yield line
     finally:
-        text.detach()  # or the file would be closed along with it
+        # Or the file would be closed along with it; it may be closed already when reading has ended early.
+        with contextlib.suppress(ValueError):
+            text.detach()
 
 
 def _csv_records(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:

@@ -12,9 +12,10 @@ from django.urls import reverse
 from django_celery_beat.models import PeriodicTask
 
 from imagedb.models import Attack, Image, ImageClass, ImageKind, ImportBatch, TargetModel
+from imagedb.selectors.imports import visible_imports
 from leaderboard.models import Board, Entry
 from scooter_site.accounts.models import ApiToken
-from scooter_site.common.admin_tools import add_url, change_url, list_url, may
+from scooter_site.common.admin_tools import add_url, change_url, list_url, may, signed_in
 from studies.models import Participation, ParticipationKind, Study, StudyStatus
 from studies.selectors.counting import countable
 
@@ -178,7 +179,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         context["participations_url"] = list_url(Participation, "kind__exact=real")
     if may(request, "view", ImportBatch):
         context["last_imports"] = [
-            {"batch": batch, "url": change_url(batch)} for batch in ImportBatch.objects.all()[:LIST_LENGTH]
+            {"batch": batch, "url": change_url(batch)} for batch in visible_imports(signed_in(request))[:LIST_LENGTH]
         ]
         context["imports_url"] = list_url(ImportBatch)
     return context

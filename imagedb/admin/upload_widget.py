@@ -4,6 +4,8 @@ from typing import Any, ClassVar
 
 from django.contrib.auth.models import AbstractUser
 from django.forms import HiddenInput, ModelForm, UUIDField
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminFileFieldWidget
 
 from imagedb.models.uploads import UploadStatus
@@ -23,6 +25,10 @@ class PartUploadWidget(UnfoldAdminFileFieldWidget):
         context = super().get_context(name, value, attrs)
         context["widget"]["upload_id"] = self.upload_id
         return context
+
+    def _render(self, template_name: str, context: dict[str, Any], renderer: Any = None) -> SafeString:
+        # The form's own renderer knows the templates of apps only, not those of the project.
+        return render_to_string(template_name, context)
 
 
 class ArchiveOrUploadForm(ModelForm):

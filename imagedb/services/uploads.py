@@ -16,8 +16,6 @@ from django.db import transaction
 from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
 
-from imagedb.models import ImportBatch
-from imagedb.models.imports import ImportStatus
 from imagedb.models.uploads import Upload, UploadPart, UploadStatus
 from imagedb.upload_parts import (
     DiskParts,
@@ -32,7 +30,6 @@ from imagedb.upload_parts import (
     size_of_part,
 )
 from scooter_site.common.storage import LocalStorage, opaque_name
-from scooter_site.common.tasks import enqueue
 
 if TYPE_CHECKING:
     from scooter_site.common.object_storage import ObjectStorage
@@ -213,17 +210,3 @@ def _check_receiving(upload: Upload) -> None:
     if upload.status != UploadStatus.RECEIVING:
         state = "abandoned" if upload.status == UploadStatus.ABANDONED else "complete already"
         raise UploadConflict(f"This upload is {state}: it takes no parts any more. Begin a new one to send a file.")
-
-
-def request_import(batch: ImportBatch) -> None:
-    """Have a worker import an uploaded archive, once the current transaction has committed.
-
-    One that has been run waits again: rows that are in stay as they are, rows that failed are tried once more.
-    """
-    from imagedb.tasks import run_import
-
-    over = (ImportStatus.DONE, ImportStatus.FAILED)
-    ImportBatch.objects.filter(pk=batch.pk, status__in=over).update(
-        status=ImportStatus.WAITING, error="", finished_at=None
-    )
-    enqueue(run_import, batch.pk)
