@@ -246,7 +246,9 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
-LOGIN_URL = "admin:login"
+LOGIN_URL = "log-in"
+# Whether anybody can make an account. Off, administrators make them.
+SIGN_UP = env.bool("SIGN_UP", default=False)
 LOGIN_REDIRECT_URL = "admin:index"
 
 # --- Language and time ----------------------------------------------------------------------------------------

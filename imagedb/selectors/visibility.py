@@ -15,12 +15,21 @@ def has_accepted_terms(user: AbstractUser | AnonymousUser) -> bool:
     )
 
 
+def may_see_registered(user: AbstractUser | AnonymousUser) -> bool:
+    """Whether images open to registered accounts are open to this one.
+
+    Staff who may view images need not accept the terms: whoever gave them that right answers for it.
+    """
+    if user.is_staff and user.has_perm("imagedb.view_image"):
+        return True
+    return has_accepted_terms(user)
+
+
 def visible_images(user: AbstractUser | AnonymousUser) -> QuerySet[Image]:
     """The images a user may see.
 
     Anybody: public ones. An account: also what it imported itself, private ones of its groups, and registered ones
-    once it has accepted the ImageNet terms. Staff who may view images need not accept them: whoever gave them that
-    right answers for it. Superusers: all.
+    once it has accepted the ImageNet terms (``may_see_registered``). Superusers: all.
     """
     if not user.is_authenticated:
         return Image.objects.filter(visibility=Visibility.PUBLIC)
