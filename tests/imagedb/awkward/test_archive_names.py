@@ -106,7 +106,8 @@ class TestEncodings:
             RowFiles(files, [COMPOSED]).read(COMPOSED)
         assert str(caught.value) == (
             "caf\u00e9.png in the archive test.zip: no such file; correct the name or add the file (names of the "
-            "archive that are not in UTF-8 may be read wrongly, such as caf\u0398.png; make the archive with UTF-8 names)"
+            "archive that are not in UTF-8 may be read wrongly, such as caf\u0398.png; make the archive with UTF-8 "
+            "names)"
         )
 
     def test_an_extra_field_has_the_name_in_utf8(self):
