@@ -6,7 +6,7 @@ from rest_framework.permissions import AllowAny
 from rest_framework.routers import APIRootView, DefaultRouter
 
 from imagedb.api import AttackViewSet, ImageClassViewSet, ImageViewSet, TargetModelViewSet
-from imagedb.archive_api import ImageArchiveView
+from imagedb.archive_api import CollectionVersionArchiveView, ImageArchiveView
 from imagedb.upload_api import UploadViewSet
 from leaderboard.api import EntryViewSet
 
@@ -33,6 +33,11 @@ router.register("leaderboard", EntryViewSet, basename="leaderboard-entry")
 
 urlpatterns = [
     path("images/archive/", ImageArchiveView.as_view(), name="image-archive"),
+    path(
+        "collections/<slug:slug>/versions/<str:version>/archive/",
+        CollectionVersionArchiveView.as_view(),
+        name="collection-version-archive",
+    ),
     *router.urls,
     path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
     # The split view loads its script from an address of its own, so that the page needs no inline script.
