@@ -4,9 +4,8 @@ Who may see a file is decided before, by the caller.
 """
 
 import logging
-import os
 from pathlib import PurePosixPath
-from typing import IO, Any
+from typing import Any
 from urllib.parse import quote
 
 from django.conf import settings
@@ -14,7 +13,7 @@ from django.db.models.fields.files import FieldFile
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseNotModified, HttpResponseRedirect
 from django.utils.http import content_disposition_header, parse_etags, quote_etag
 
-from imagedb.archives import ByteRange, UnsatisfiableRange, requested_range
+from imagedb.archives import UnsatisfiableRange, requested_range
 from imagedb.models import Image, Visibility
 from scooter_site.common.storage import LocalStorage, content_type
 
@@ -54,7 +53,8 @@ def serve(
         if request is not None and _client_has(request, headers["ETag"]):
             return HttpResponseNotModified(headers=headers)
     headers["Content-Disposition"] = content_disposition_header(as_attachment, filename) or "inline"
-    name, storage = field_file.name or "", field_file.storage
+    name = field_file.name or ""
+    storage: Any = field_file.storage
     if by_link and (link := storage.download_link(name, headers["Content-Disposition"])):
         # The link expires, so the redirect must not be kept.
         return HttpResponseRedirect(link, headers={"Cache-Control": "no-store"})
@@ -89,7 +89,7 @@ def _sent_by_the_app(storage: Any, name: str, headers: dict[str, str], request: 
             return HttpResponse(status=416, headers={**headers, "Content-Range": f"bytes */{size}"})
         if wanted:
             headers["Content-Range"] = f"bytes {wanted.start}-{wanted.stop - 1}/{size}"
-    content, length = _content(storage, name, wanted)
+    content, length = storage.stream(name, *(wanted or ()))
     response = StoredFileResponse(content, status=206 if wanted else 200, headers=headers)
     response.headers["Content-Length"] = str(length)
     return response  # type: ignore[return-value]  # a FileResponse behaves as an HttpResponse to all callers
@@ -102,38 +102,6 @@ class StoredFileResponse(FileResponse):
 
     def set_headers(self, filelike: Any) -> None:
         """Nothing: they are set already, and what is sent may be a part of a file."""
-
-
-def _content(storage: Any, name: str, wanted: ByteRange | None) -> tuple[Any, int]:
-    """What to send, to be read, and how many bytes it is."""
-    if not isinstance(storage, LocalStorage):
-        return storage.stream(name, wanted.start, wanted.stop) if wanted else storage.stream(name)
-    file = open(storage.path(name), "rb")  # noqa: SIM115 - the response closes it
-    start, stop = wanted or (0, os.fstat(file.fileno()).st_size)
-    return FileSection(file, start, stop), stop - start
-
-
-class FileSection:
-    """Some bytes of a file, for a WSGI server that sends files by itself (sendfile) and for one that does not.
-
-    gunicorn asks for the file's number, sends from its position, and as many bytes as Content-Length says. Other
-    servers read; they must not get more than the section.
-    """
-
-    def __init__(self, file: IO[bytes], start: int, stop: int) -> None:
-        file.seek(start)
-        self._file = file
-        self._left = stop - start
-        self.fileno = file.fileno
-        self.seek = file.seek
-        self.tell = file.tell
-        self.close = file.close
-
-    def read(self, size: int = -1) -> bytes:
-        """The next bytes of the section, at most ``size``."""
-        content = self._file.read(self._left if size < 0 else min(size, self._left))
-        self._left -= len(content)
-        return content
 
 
 def serve_original(request: HttpRequest, image: Image, by_link: bool = False) -> HttpResponse:

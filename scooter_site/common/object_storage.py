@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
+from urllib.parse import urlsplit
 
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
@@ -101,6 +102,12 @@ class ObjectStorage(S3Storage):
     def _unsigned_link(self, name: str) -> str:
         # A signed link is the plain address and a signature behind the question mark.
         return self.signed_link(name, "inline").partition("?")[0]
+
+    @cached_property
+    def origin(self) -> str:
+        """Scheme, host and port that browsers reach the bucket at, as content security policies name them."""
+        address = urlsplit(self._unsigned_link("x"))
+        return f"{address.scheme}://{address.netloc}"
 
     @cached_property
     def signing_client(self) -> Any:

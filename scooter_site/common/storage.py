@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 from django.core.files import File
 from django.core.files.storage import FileSystemStorage, Storage, storages
@@ -23,6 +24,7 @@ from django.utils.deconstruct import deconstructible
 
 LEVELS = ("public", "protected", "private")
 LINK_SECONDS = 300
+FILE_MODE = 0o640
 UNFINISHED_ENDING = ".part"  # of what is being written under another name
 
 # What files of ours may be, by ending. Nothing here can run as a script in a browser.
@@ -57,6 +59,29 @@ class StoredFile:
     content_type: str | None = None  # where the storage keeps one
 
 
+class FileSection:
+    """Some bytes of a file, for a WSGI server that sends files by itself (sendfile) and for one that does not.
+
+    gunicorn asks for the file's number, sends from its position, and as many bytes as Content-Length says. Other
+    servers read; they must not get more than the section.
+    """
+
+    def __init__(self, file: IO[bytes], start: int, stop: int) -> None:
+        file.seek(start)
+        self._file = file
+        self._left = stop - start
+        self.fileno = file.fileno
+        self.seek = file.seek
+        self.tell = file.tell
+        self.close = file.close
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes of the section, at most ``size``."""
+        content = self._file.read(self._left if size < 0 else min(size, self._left))
+        self._left -= len(content)
+        return content
+
+
 class LocalStorage(FileSystemStorage):
     """Files below MEDIA_ROOT, with no address of their own: a view serves them after its check."""
 
@@ -65,7 +90,7 @@ class LocalStorage(FileSystemStorage):
 
     def __init__(self, location: str | Path) -> None:
         # Names are unique by themselves, so that the same name is the same file: work done again writes over it.
-        super().__init__(location=location, base_url=None, file_permissions_mode=0o640, allow_overwrite=True)
+        super().__init__(location=location, base_url=None, file_permissions_mode=FILE_MODE, allow_overwrite=True)
 
     def _save(self, name: str, content: File) -> str:
         """Write a file so that it is there whole or not at all, also when the power fails.
@@ -84,9 +109,9 @@ class LocalStorage(FileSystemStorage):
                 for chunk in content.chunks():
                     file.write(chunk.encode() if isinstance(chunk, str) else chunk)
                 file.flush()
-                os.fchmod(file.fileno(), self.file_permissions_mode)
+                os.fchmod(file.fileno(), FILE_MODE)
                 os.fsync(file.fileno())
-            self._ensure_location_group_id(temporary)
+            self._ensure_location_group_id(temporary)  # type: ignore[attr-defined]  # the stubs do not know it
             os.replace(temporary, path)
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
@@ -96,6 +121,15 @@ class LocalStorage(FileSystemStorage):
     def download_link(self, name: str, content_disposition: str) -> str | None:
         """Where a browser may fetch a file itself: nowhere, it is sent through the app."""
         return None
+
+    def stream(self, name: str, start: int = 0, stop: int | None = None) -> tuple[FileSection, int]:
+        """The bytes from ``start`` up to ``stop``, to be read and closed, and how many they are.
+
+        Raises FileNotFoundError.
+        """
+        file = open(self.path(name), "rb")  # noqa: SIM115 - whoever reads it closes it
+        end = os.fstat(file.fileno()).st_size if stop is None else stop
+        return FileSection(file, start, end), end - start
 
     def describe(self, name: str) -> StoredFile:
         """Size and time of one file. Raises FileNotFoundError."""
@@ -120,8 +154,8 @@ class LocalStorage(FileSystemStorage):
                     yield self.describe(name)
 
     def whereabouts(self) -> str:
-        """Where the files are, for people."""
-        return f"the folder {self.location}"
+        """Where the files of all levels are, for people."""
+        return f"the folder {Path(self.location).parent}"
 
 
 def _described(name: str, status: os.stat_result) -> StoredFile:

@@ -108,7 +108,8 @@ def _facts(model: type[Model], name: str) -> FileFacts:
 def known_files(level: str) -> Iterator[KnownFile]:
     """The files of a level that rows have, by name in the order of its UTF-8 bytes, a batch at a time in memory."""
     columns = [column for column in file_columns() if column.level == level]
-    name, owners = "", []
+    name = ""
+    owners: list[Owner] = []
     for next_name, _, owner in heapq.merge(*map(_owners, columns), key=lambda found: found[:2]):
         if next_name != name and owners:
             yield KnownFile(name, tuple(owners))
@@ -182,7 +183,7 @@ def delete_files_after_commit(files: Iterable[FieldFile]) -> None:
     if not unused:
         return
     # A thousand rows deleted at once are asked for together: asking looks through whole tables.
-    for savepoints, hook, _ in connection.run_on_commit:
+    for savepoints, hook, *_ in connection.run_on_commit:
         if isinstance(hook, _Deletion) and not hook.is_done and savepoints == set(connection.savepoint_ids):
             hook.files += unused
             return
