@@ -5,7 +5,6 @@ a thousand. The site may run meanwhile: whatever looks wrong is looked at once m
 and a file that no row has is let be for an hour, since an import writes files before rows.
 """
 
-import hashlib
 import io
 import json
 import tempfile
@@ -24,11 +23,11 @@ from django.utils import timezone
 from PIL import Image as PillowImage
 
 from imagedb.services.storage_repair import CannotRepair, mend
+from scooter_site.common.file_lists import batched, digest_of, side_by_side
 from scooter_site.common.storage import LEVELS, LocalStorage, StoredFile, content_type
-from scooter_site.common.stored_files import KnownFile, Owner, batched, known_files, names_in_use
+from scooter_site.common.stored_files import KnownFile, Owner, known_files, names_in_use
 
 BATCH = 500
-BLOCK_BYTES = 1024 * 1024
 # For a bucket each answer takes some milliseconds of waiting, which can be done side by side.
 THREADS = 8
 EXTRA_AFTER = timedelta(hours=1)
@@ -79,7 +78,7 @@ def check(
     """Go through all three levels and give what is wrong, after trying to mend it with ``repair``.
 
     ``digests`` reads every file. ``delete_many`` deletes extra files even if they are suspiciously many. ``totals`` is
-    counted up on the way. Raises CannotCheck; errors of storage and database come through.
+    counted up on the way. Raises CannotCheck or NotInOrder; errors of storage and database come through.
     """
     with tempfile.TemporaryFile("w+") as extras, ThreadPoolExecutor(THREADS) as pool:
         for level in LEVELS:
@@ -113,7 +112,7 @@ def _check_level(level: str, totals: Totals, pool: ThreadPoolExecutor, *, digest
         raise CannotCheck(f"{storage.location} does not exist, but rows have files in it. Is the disk mounted?")
     suspects: list[Finding] = []
     look = partial(_look_at, storage, level, digests)
-    for batch in batched(_side_by_side(known_files(level), storage.listing()), BATCH):
+    for batch in batched(side_by_side(known_files(level), storage.listing()), BATCH):
         totals.known += sum(known is not None for known, _ in batch)
         totals.stored += sum(stored is not None for _, stored in batch)
         for found in pool.map(look, batch):
@@ -122,36 +121,6 @@ def _check_level(level: str, totals: Totals, pool: ThreadPoolExecutor, *, digest
             yield from _confirmed(storage, level, suspects, totals)
             suspects = []
     yield from _confirmed(storage, level, suspects, totals)
-
-
-def _side_by_side(
-    known: Iterable[KnownFile], stored: Iterable[StoredFile]
-) -> Iterator[tuple[KnownFile | None, StoredFile | None]]:
-    """What rows have and what is stored under one name, with None where there is nothing."""
-    left, right = _in_order(known, "the database"), _in_order(stored, "the storage")
-    mine, theirs = next(left, None), next(right, None)
-    while mine or theirs:
-        if theirs is None or (mine and mine.name < theirs.name):
-            yield mine, None
-            mine = next(left, None)
-        elif mine is None or theirs.name < mine.name:
-            yield None, theirs
-            theirs = next(right, None)
-        else:
-            yield mine, theirs
-            mine, theirs = next(left, None), next(right, None)
-
-
-def _in_order(files: Iterable[Any], where: str) -> Iterator[Any]:
-    before = ""
-    for file in files:
-        if file.name <= before:
-            raise CannotCheck(
-                f"Names do not come in the order of their bytes from {where}: {before} before {file.name}. Nothing was "
-                "compared after that; a bucket that lists in another order cannot be checked."
-            )
-        before = file.name
-        yield file
 
 
 def _look_at(
@@ -193,25 +162,13 @@ def _damage(storage: Any, stored: StoredFile, owners: Iterable[Owner], digests: 
     expected = {owner.sha256 for owner in owners if owner.sha256}
     try:
         if expected:
-            digest = sha256_of(storage, stored.name)
+            digest = digest_of(storage, stored.name, "sha256")
             return (Problem.DIGEST, f"SHA-256 {digest}") if expected - {digest} else None
         if content_type(stored.name).startswith("image/") and (reason := _why_no_picture(storage, stored.name)):
             return Problem.UNREADABLE, reason
     except FileNotFoundError:
         return Problem.MISSING, ""
     return None
-
-
-def sha256_of(storage: Any, name: str) -> str:
-    """The SHA-256 of a stored file, read in blocks. Raises FileNotFoundError."""
-    digest = hashlib.sha256()
-    stream, _ = storage.stream(name)
-    try:
-        while block := stream.read(BLOCK_BYTES):
-            digest.update(block)
-    finally:
-        stream.close()
-    return digest.hexdigest()
 
 
 def _why_no_picture(storage: Any, name: str) -> str:

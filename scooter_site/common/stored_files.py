@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import reduce
-from itertools import islice
 from operator import or_
 from typing import Any
 
@@ -23,6 +22,7 @@ from django.db.models.fields.files import FieldFile, FileField
 from django.db.models.functions import Collate
 from django.db.models.signals import post_delete
 
+from scooter_site.common.file_lists import batched
 from scooter_site.common.storage import LEVELS
 
 logger = logging.getLogger(__name__)
@@ -142,13 +142,6 @@ def _owners(column: FileColumn) -> Iterator[tuple[str, str, Owner]]:
 
 def _nothing(kind: Field) -> Value:
     return Value(None, output_field=kind)
-
-
-def batched(values: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    """The values in lists of at most ``size``."""
-    remaining = iter(values)
-    while batch := list(islice(remaining, size)):
-        yield batch
 
 
 def _in_order_of_bytes(column: str) -> Any:

@@ -347,7 +347,7 @@ class TestRunning:
         listing = LocalStorage.listing
         monkeypatch.setattr(LocalStorage, "listing", lambda storage: reversed(list(listing(storage))))
         image()
-        with pytest.raises(CommandError, match="do not come in the order of their bytes from the storage"):
+        with pytest.raises(CommandError, match="not listed in the order of their bytes"):
             call_command("verify_storage")
 
     def test_memory_does_not_grow_with_the_number_of_files(self, monkeypatch):

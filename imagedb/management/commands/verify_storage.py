@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
 from imagedb.services.storage_check import CannotCheck, Finding, Problem, Totals, check
+from scooter_site.common.file_lists import NotInOrder
 
 SHOWN_PER_PROBLEM = 50
 NO_FINDING, FINDINGS_LEFT, COULD_NOT_RUN = 0, 1, 2
@@ -48,7 +49,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         totals = Totals()
         storage: Any = storages["protected"]
-        errors = (CannotCheck, DatabaseError, OSError, *storage.ERRORS)
+        errors = (CannotCheck, NotInOrder, DatabaseError, OSError, *storage.ERRORS)
         report = self._json if options["json"] else self._lines
         try:
             report(
