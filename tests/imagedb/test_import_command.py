@@ -9,11 +9,6 @@ from tests.imagedb.manifests import Folder, clean, manifest_text, modified
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def folder(tmp_path) -> Folder:
-    return Folder(tmp_path)
-
-
 def run(folder: Folder, *rows, **options) -> None:
     manifest = folder.path / "list.csv"
     manifest.write_text(manifest_text(list(rows)))
@@ -50,7 +45,8 @@ def test_dry_run(folder, capsys):
     run(folder.add("clean.png"), clean(), dry_run=True)
     assert "1 would be imported" in capsys.readouterr().out
     assert not Image.objects.exists()
-    assert not ImportBatch.objects.exists()
+    batch = ImportBatch.objects.get()
+    assert (batch.is_dry_run, batch.rows.get().result) == (True, "imported")
 
 
 @pytest.mark.parametrize(
