@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from django.urls import reverse
 from rest_framework import serializers
 
-from imagedb.models import Attack, Image, ImageClass, Prediction, TargetModel
+from imagedb.models import Attack, CollectionVersion, Image, ImageClass, Prediction, TargetModel
 
 
 class AttackSerializer(serializers.ModelSerializer):
@@ -17,9 +18,13 @@ class AttackSerializer(serializers.ModelSerializer):
             "name",
             "family",
             "description",
+            "threat_model",
+            "is_targeted",
+            "parameters",
             "paper_title",
             "paper_url",
             "code_url",
+            "bibtex",
             "venue",
             "year",
             "is_demo",
@@ -31,7 +36,19 @@ class TargetModelSerializer(serializers.ModelSerializer):
 
     class Meta:
         model = TargetModel
-        fields = ["slug", "name", "architecture", "training", "source", "description", "is_demo"]
+        fields = [
+            "slug",
+            "name",
+            "architecture",
+            "training",
+            "source",
+            "weights_reference",
+            "preprocessing",
+            "dataset",
+            "clean_accuracy",
+            "description",
+            "is_demo",
+        ]
 
 
 class ImageClassSerializer(serializers.ModelSerializer):
@@ -61,6 +78,25 @@ class PredictionSerializer(serializers.ModelSerializer):
         fields = ["target_model", "predicted_class", "confidence"]
 
 
+class CollectionReferenceSerializer(serializers.ModelSerializer):
+    """A version of a collection that has the image."""
+
+    collection: serializers.Field = serializers.SlugRelatedField(slug_field="slug", read_only=True)
+
+    class Meta:
+        model = CollectionVersion
+        fields = ["collection", "version"]
+
+
+class AddressField(serializers.HyperlinkedIdentityField):
+    """The whole address of something else of an image; without the ``format`` that the list was asked for in."""
+
+    def get_url(self, obj: Any, view_name: str, request: Any, format: str | None) -> str:
+        return request.build_absolute_uri(
+            reverse(view_name, kwargs={self.lookup_url_kwarg: getattr(obj, self.lookup_field)})
+        )
+
+
 class ImageSerializer(serializers.ModelSerializer):
     """An image of the catalogue."""
 
@@ -80,8 +116,11 @@ class ImageSerializer(serializers.ModelSerializer):
         read_only=True,
         help_text="Whether a target model's answer is known; for a modified image that of its own target model.",
     )
-    file = serializers.HyperlinkedIdentityField(view_name="image-file", lookup_field="public_id")
-    thumbnail = serializers.HyperlinkedIdentityField(view_name="image-thumbnail", lookup_field="public_id")
+    collections = CollectionReferenceSerializer(
+        source="visible_versions", many=True, read_only=True, help_text="Those that you may see."
+    )
+    file = AddressField(view_name="image-file", lookup_field="public_id")
+    thumbnail = AddressField(view_name="image-thumbnail", lookup_field="public_id")
 
     class Meta:
         model = Image
@@ -93,14 +132,28 @@ class ImageSerializer(serializers.ModelSerializer):
             "target_model",
             "predictions",
             "verified",
+            "comparison",
+            "linf",
+            "l2",
+            "changed_share",
+            "ssim",
+            "ciede2000",
             "width",
             "height",
+            "original_filename",
             "original_sha256",
-            "original_format",
             "original_bytes",
+            "original_format",
+            "original_mode",
+            "original_profile",
+            "rendition_sha256",
+            "rendition_bytes",
+            "collections",
+            "visibility",
             "licence",
             "attribution",
             "is_demo",
+            "created_at",
             "file",
             "thumbnail",
         ]

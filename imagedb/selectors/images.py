@@ -5,7 +5,8 @@ from typing import Any
 from django.contrib.auth.models import AbstractUser, AnonymousUser
 from django.db.models import Case, Exists, F, OuterRef, Prefetch, Q, QuerySet, Subquery, When
 
-from imagedb.models import ImageKind, Prediction
+from imagedb.models import CollectionVersion, ImageKind, Prediction
+from imagedb.selectors.collections import visible_versions
 from imagedb.selectors.visibility import visible_images
 
 
@@ -41,7 +42,8 @@ def is_as_intended() -> Case:
 def images_with_details(user: AbstractUser | AnonymousUser) -> QuerySet[Any]:
     """The images a user may see, with all that describes them, in a constant number of queries.
 
-    Adds ``is_verified``, and ``visible_source_id``: the public id of the source, empty if the user may not see that.
+    Adds ``is_verified``; ``visible_source_id``: the public id of the source, empty if the user may not see that; and
+    ``visible_versions``: the versions of collections it is in, as far as the user may see them.
     """
     visible = visible_images(user)
     source = visible.filter(pk=OuterRef("source_id")).values("public_id")
@@ -52,6 +54,13 @@ def images_with_details(user: AbstractUser | AnonymousUser) -> QuerySet[Any]:
             Prefetch(
                 "predictions",
                 Prediction.objects.select_related("predicted_class", "target_model").order_by(F("target_model__slug")),
-            )
+            ),
+            Prefetch(
+                "collection_versions",
+                CollectionVersion.objects.filter(pk__in=visible_versions(user).values("pk"))
+                .select_related("collection")
+                .order_by("collection__slug", "pk"),
+                to_attr="visible_versions",
+            ),
         )
     )

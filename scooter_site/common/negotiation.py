@@ -24,4 +24,6 @@ class AnyAccept(BaseContentNegotiation):
         return parsers[0]
 
     def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
+        if "format" in request.query_params:
+            raise ValidationError({"format": ["Unknown parameter: a file has one format."]})
         return renderers[0], renderers[0].media_type

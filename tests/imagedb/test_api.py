@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 
 from imagedb.models import Image, Prediction
 from tests import factories
-from tests.imagedb.api_clients import IMAGES, body, file_address, ids, user, with_token
+from tests.imagedb.api_clients import IMAGES, body, collection_with, file_address, ids, user, with_token
 
 pytestmark = pytest.mark.django_db
 
@@ -26,11 +26,25 @@ class TestContent:
         attack, model = factories.attack(), factories.target_model()
         source = factories.clean_image()
         image = factories.modified_image(
-            source, attack=attack, target_model=model, licence="CC0-1.0", attribution="Somebody"
+            source,
+            attack=attack,
+            target_model=model,
+            licence="CC0-1.0",
+            attribution="Somebody",
+            original_filename="cadv/1.png",
+            original_profile="sRGB",
+            comparison="same_size",
+            linf=0,
+            l2=0.0,
+            changed_share=0.0,
+            ssim=1.0,
+            ciede2000=0.0,
         )
         Prediction.objects.create(
             image=image, target_model=model, predicted_class=factories.image_class(282), confidence=0.0
         )
+        collection_with("set", image, versions=("1.0", "1.1"))
+        collection_with("hidden", image, visibility="private")
         address = f"http://testserver{IMAGES}{image.public_id}/"
         assert client.get(f"{IMAGES}{image.public_id}/").json() == {
             "id": str(image.public_id),
@@ -51,14 +65,28 @@ class TestContent:
                 }
             ],
             "verified": True,
+            "comparison": "same_size",
+            "linf": 0,
+            "l2": 0.0,
+            "changed_share": 0.0,
+            "ssim": 1.0,
+            "ciede2000": 0.0,
             "width": 64,
             "height": 48,
+            "original_filename": "cadv/1.png",
             "original_sha256": image.original_sha256,
-            "original_format": "PNG",
             "original_bytes": image.original_bytes,
+            "original_format": "PNG",
+            "original_mode": "RGB",
+            "original_profile": "sRGB",
+            "rendition_sha256": image.rendition_sha256,
+            "rendition_bytes": image.rendition_bytes,
+            "collections": [{"collection": "set", "version": "1.0"}, {"collection": "set", "version": "1.1"}],
+            "visibility": "public",
             "licence": "CC0-1.0",
             "attribution": "Somebody",
             "is_demo": False,
+            "created_at": image.created_at.isoformat().replace("+00:00", "Z"),
             "file": address + "file/",
             "thumbnail": address + "thumbnail/",
         }
@@ -66,15 +94,51 @@ class TestContent:
     def test_a_clean_image_has_neither_source_nor_attack(self, client):
         data = client.get(f"{IMAGES}{factories.clean_image().public_id}/").json()
         assert (data["source"], data["attack"], data["target_model"], data["verified"]) == (None, None, None, False)
+        assert (data["comparison"], data["linf"], data["ssim"], data["collections"]) == ("", None, None, [])
 
-    def test_attacks_models_and_classes(self, client):
-        attack = factories.attack(year=2024, paper_url="https://example.org/paper")
-        model = factories.target_model(architecture="ResNet-50")
-        assert client.get("/api/v1/attacks/").json()["results"][0]["slug"] == attack.slug
-        assert client.get(f"/api/v1/attacks/{attack.slug}/").json()["year"] == 2024
-        assert client.get(f"/api/v1/target-models/{model.slug}/").json()["architecture"] == "ResNet-50"
+    def test_an_attack_in_full(self, client):
+        facts = {
+            "slug": "cadv",
+            "name": "cAdv",
+            "family": "colour",
+            "description": "Recolours.",
+            "threat_model": "white_box",
+            "is_targeted": False,
+            "parameters": {"k": 8},
+            "paper_title": "Big but Imperceptible",
+            "paper_url": "https://example.org/paper",
+            "code_url": "https://example.org/code",
+            "bibtex": "@article{x}",
+            "venue": "ICLR",
+            "year": 2020,
+            "is_demo": False,
+        }
+        factories.attack(**facts)
+        assert client.get("/api/v1/attacks/cadv/").json() == facts
+        assert client.get("/api/v1/attacks/").json()["results"] == [facts]
+
+    def test_a_target_model_in_full(self, client):
+        facts = {
+            "slug": "resnet50",
+            "name": "ResNet50",
+            "architecture": "ResNet-50",
+            "training": "adversarial",
+            "source": "Salman2020Do_R50",
+            "weights_reference": "sha256:00",
+            "preprocessing": "resize 256",
+            "dataset": "ImageNet-1k",
+            "clean_accuracy": 0.0,
+            "description": "Robust.",
+            "is_demo": True,
+        }
+        factories.target_model(**facts)
+        assert client.get("/api/v1/target-models/resnet50/").json() == facts
+
+    def test_classes(self, client):
         assert client.get("/api/v1/classes/0/").json()["synset"] == "n01440764"
         assert client.get("/api/v1/classes/281/").json()["name"] == "tabby"
+
+    def test_what_there_is_not(self, client):
         for absent in ("attacks/none/", "target-models/none/", "classes/1000/", "classes/x/"):
             assert client.get(f"/api/v1/{absent}").status_code == 404
 
@@ -145,7 +209,9 @@ class TestQueryCounts:
             Prediction.objects.create(image=image.source, target_model=model, predicted_class=factories.image_class())
 
     @pytest.mark.parametrize("account", [None, "member", "root"])
-    @pytest.mark.parametrize("parameters", [{}, {"kind": "modified", "verified": "true", "min_confidence": 0}])
+    @pytest.mark.parametrize(
+        "parameters", [{}, {"kind": "modified", "verified": "true", "min_confidence": 0, "search": "tabby"}]
+    )
     def test_a_list_takes_as_many_for_many_rows_as_for_few(self, account, parameters):
         client = APIClient()
         if account:
@@ -157,12 +223,12 @@ class TestQueryCounts:
             with CaptureQueriesContext(connection) as queries:
                 assert client.get(IMAGES, parameters).status_code == 200
             counts.append(len(queries))
-        assert counts[0] == counts[1] <= 5
+        assert counts[0] == counts[1] <= 13
 
     def test_a_detail_and_a_file(self, client, django_assert_num_queries):
         self.fill(1)
         image = Image.objects.get(kind="modified")
-        with django_assert_num_queries(2):
+        with django_assert_num_queries(3):
             client.get(f"{IMAGES}{image.public_id}/")
         with django_assert_num_queries(1):
             body(client.get(file_address(image)))
