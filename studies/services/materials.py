@@ -103,7 +103,8 @@ def _draw(study: Study) -> Draw:
     return draw_images(
         clean=[Candidate(*row) for row in usable_clean_images(study).values_list("id", "image_class_id")],
         modified=[
-            Candidate(*row) for row in usable_modified_images(study).values_list("id", "image_class_id", "source_id")
+            Candidate(*row)
+            for row in usable_modified_images(study).values_list("id", "image_class_id", "usable_source_id")
         ],
         dataset_count=study.dataset_count,
         clean_per_dataset=study.clean_per_dataset,
