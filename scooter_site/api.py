@@ -7,6 +7,7 @@ from rest_framework.routers import APIRootView, DefaultRouter
 
 from imagedb.api import AttackViewSet, ImageClassViewSet, ImageViewSet, TargetModelViewSet
 from imagedb.archive_api import CollectionVersionArchiveView, ImageArchiveView
+from imagedb.collection_api import CollectionVersionViewSet, CollectionViewSet
 from imagedb.upload_api import UploadViewSet
 from leaderboard.api import EntryViewSet
 
@@ -27,6 +28,8 @@ router = Router(use_regex_path=False)
 router.register("images", ImageViewSet, basename="image")
 router.register("classes", ImageClassViewSet, basename="image-class")
 router.register("attacks", AttackViewSet, basename="attack")
+router.register("collections", CollectionViewSet, basename="collection")
+router.register("collections/<slug:slug>/versions", CollectionVersionViewSet, basename="collection-version")
 router.register("target-models", TargetModelViewSet, basename="target-model")
 router.register("uploads", UploadViewSet, basename="upload")
 router.register("leaderboard", EntryViewSet, basename="leaderboard-entry")
