@@ -74,3 +74,19 @@ MEASURES = [
         2,
     ),
 ]
+
+
+# How often a change can be amplified to be looked at, and how large the typical change shall then be, of 255 levels.
+FACTORS = (1, 2, 5, 10, 20, 50)
+VISIBLE_CHANGE = 60
+
+
+def suitable_factor(l2: float | None, width: int, height: int) -> int:
+    """The largest of FACTORS by which the typical change does not leave the range that a picture can show.
+
+    ``l2`` over all channels of ``width`` x ``height`` pixels, with values from 0 to 1; 10 if it is not known.
+    """
+    if l2 is None:
+        return 10
+    typical = 255 * l2 / (3 * width * height) ** 0.5
+    return max((factor for factor in FACTORS if factor * typical <= VISIBLE_CHANGE), default=1)

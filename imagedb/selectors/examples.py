@@ -7,7 +7,7 @@ from statistics import median
 from django.contrib.auth.models import AbstractUser, AnonymousUser
 from django.db.models import OuterRef, QuerySet, Subquery
 
-from imagedb.measures import MEASURES, Measure
+from imagedb.measures import MEASURES, Measure, suitable_factor
 from imagedb.models import Attack, Comparison, Image, ImageKind, TargetModel
 from imagedb.selectors.figures import Extent, extent, kept
 from imagedb.selectors.visibility import visible_images
@@ -30,6 +30,11 @@ class Example:
     def has_difference(self) -> bool:
         """Whether a picture of the difference can be shown."""
         return self.source is not None and self.modified.comparison in COMPARABLE
+
+    @property
+    def factor(self) -> int:
+        """How often to amplify the difference, for it to be seen."""
+        return suitable_factor(self.modified.l2, self.modified.width, self.modified.height)
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,7 @@ class Range:
     @property
     def range_text(self) -> str:
         least, most = self.measure.text(self.minimum), self.measure.text(self.maximum)
-        return least if least == most else f"{least.removesuffix(' %')} to {most}"
+        return least if least == most else f"{least.removesuffix(' %')} – {most}"
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ def visible_images(user: AbstractUser | AnonymousUser) -> QuerySet[Image]:
         return Image.objects.filter(visibility=Visibility.PUBLIC)
     if user.is_active and user.is_superuser:
         return Image.objects.all()
-    open_to_user = [Visibility.PUBLIC, Visibility.REGISTERED] if _may_see_registered(user) else [Visibility.PUBLIC]
+    open_to_user = [Visibility.PUBLIC, Visibility.REGISTERED] if may_see_registered(user) else [Visibility.PUBLIC]
     return Image.objects.filter(Q(visibility__in=open_to_user) | _own(user))
 
 
@@ -47,13 +47,9 @@ def images_after_terms(user: AbstractUser | AnonymousUser) -> QuerySet[Image]:
     registered = Image.objects.filter(visibility=Visibility.REGISTERED)
     if not user.is_authenticated:
         return registered
-    if (user.is_active and user.is_superuser) or _may_see_registered(user):
+    if (user.is_active and user.is_superuser) or may_see_registered(user):
         return Image.objects.none()
     return registered.exclude(_own(user))
-
-
-def _may_see_registered(user: AbstractUser) -> bool:
-    return (user.is_staff and user.has_perm("imagedb.view_image")) or has_accepted_terms(user)
 
 
 def _own(user: AbstractUser) -> Q:
