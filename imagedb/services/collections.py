@@ -134,7 +134,7 @@ def problems_before_freezing(version: CollectionVersion) -> list[str]:
     return problems
 
 
-def freeze(version: CollectionVersion, user: User) -> CollectionVersion:
+def freeze(version: CollectionVersion, user: User | None) -> CollectionVersion:
     """Make a draft final, for ever: write its manifest and state its digest. Raises CollectionError if not ready."""
     manifest_file = CollectionVersion._meta.get_field("manifest")
     stored: list[str] = []

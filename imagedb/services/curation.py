@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AnonymousUser, User
 from django.core.files.base import ContentFile
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
@@ -60,12 +60,15 @@ class AddReport:
     refusals: list[Refusal] = field(default_factory=list)
 
 
-def add_images(version: CollectionVersion, images: QuerySet[Image], reason: str, user: User) -> AddReport:
-    """Add those of the images that the user may see and that fit the collection; the report says what was refused."""
+def add_images(version: CollectionVersion, images: QuerySet[Image], reason: str, user: User | None) -> AddReport:
+    """Add those of the images that the user may see and that fit the collection; the report says what was refused.
+
+    Without a user nobody in particular did it, as in the demonstration, and only public images are seen.
+    """
     reason = checked_reason(reason)
     with locked_draft(version) as draft:
         there = Exists(CollectionImage.objects.filter(version=draft, image=OuterRef("pk")))
-        wanted = visible_images(user).filter(pk__in=images.order_by().values("pk"))
+        wanted = visible_images(user or AnonymousUser()).filter(pk__in=images.order_by().values("pk"))
         already_there = wanted.filter(there).count()
         left = wanted.exclude(there)
         refusals = []
@@ -83,11 +86,11 @@ def add_images(version: CollectionVersion, images: QuerySet[Image], reason: str,
         return AddReport(len(chosen), already_there, refusals)
 
 
-def remove_images(version: CollectionVersion, images: QuerySet[Image], reason: str, user: User) -> int:
+def remove_images(version: CollectionVersion, images: QuerySet[Image], reason: str, user: User | None) -> int:
     """Take images that the user sees out of a draft, each with an entry in the log; how many there were."""
     reason = checked_reason(reason)
     with locked_draft(version) as draft:
-        seen = visible_images(user).filter(pk__in=images.order_by().values("pk"))
+        seen = visible_images(user or AnonymousUser()).filter(pk__in=images.order_by().values("pk"))
         members = CollectionImage.objects.filter(version=draft, image__in=seen.values("pk"))
         gone = list(members.order_by("pk").values_list("pk", "image__public_id", "image__original_filename"))
         CurationLogEntry.objects.bulk_create(
