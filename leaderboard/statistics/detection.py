@@ -41,14 +41,14 @@ def describe_detection(ratings: Ratings, *, middle: float = 0.0) -> Detection:
             float(stats.norm.ppf((answers.sum() + 0.5) / (answers.size + 1))) for answers in (on_modified, on_clean)
         )
         d_prime, criterion = hits - false_alarms, -(hits + false_alarms) / 2
-    counts = _counts_per_participant(ratings)
+    counts = counts_per_participant(ratings)
     return Detection(
         accuracy_modified=float(on_modified.mean()) if on_modified.size else None,
         accuracy_clean=float(1 - on_clean.mean()) if on_clean.size else None,
         mean_confidence=float(np.abs(ratings.values - middle).mean()) if ratings.values.size else None,
         d_prime=d_prime,
         criterion=criterion,
-        auc=_area(counts.sum(axis=1)) if on_modified.size and on_clean.size else None,
+        auc=float(areas(counts.sum(axis=1))) if on_modified.size and on_clean.size else None,
     )
 
 
@@ -59,23 +59,26 @@ def auc_interval(
 
     None with fewer than two participants, or where a kind is missing. The same seed gives the same interval.
     """
-    counts = _counts_per_participant(ratings)
+    counts = counts_per_participant(ratings)
     kinds, participants, values = counts.shape
     if participants < 2 or not all(counts[kind].any() for kind in range(kinds)):
         return None
     rng = np.random.default_rng(seed)
     at_a_time = max(1, NUMBERS_AT_A_TIME // (kinds * values + participants))
-    areas: list[float] = []
-    while len(areas) < repeats:
-        size = min(at_a_time, repeats - len(areas))
-        drawn = rng.multinomial(participants, np.full(participants, 1 / participants), size=size)
-        resampled = np.einsum("rp,kpv->rkv", drawn, counts, optimize=True)
-        areas += [_area(sample) for sample in resampled if sample.any(axis=1).all()]
-    lower, upper = np.quantile(areas, [(1 - level) / 2, (1 + level) / 2])
+    found: list[float] = []
+    for done in range(0, repeats, at_a_time):
+        size = min(at_a_time, repeats - done)
+        drawn = rng.multinomial(participants, np.full(participants, 1 / participants), size=size).astype(float)
+        resampled = drawn @ counts  # (2, repeats, values)
+        has_both = resampled.any(axis=2).all(axis=0)
+        found += list(areas(resampled[:, has_both]))
+    if not found:
+        return None
+    lower, upper = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
     return float(lower), float(upper)
 
 
-def _counts_per_participant(ratings: Ratings) -> NDArray[np.float64]:
+def counts_per_participant(ratings: Ratings) -> NDArray[np.float64]:
     """How often each participant gave each value: (2, participants, distinct values); modified first."""
     values, codes = np.unique(ratings.values, return_inverse=True)
     counts = np.zeros((2, ratings.participant_count, values.size))
@@ -83,8 +86,9 @@ def _counts_per_participant(ratings: Ratings) -> NDArray[np.float64]:
     return counts
 
 
-def _area(counts: NDArray[np.float64]) -> float:
-    """AUC from counts per value in ascending order, shape (2, values)."""
+def areas(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """AUC from counts per value in ascending order: shape (2, ..., values) in, (...) out; every count above 0 once."""
     modified, clean = counts
-    below = np.cumsum(clean) - clean
-    return float(modified @ (below + clean / 2) / (modified.sum() * clean.sum()))
+    below = np.cumsum(clean, axis=-1) - clean
+    pairs = modified.sum(axis=-1) * clean.sum(axis=-1)
+    return np.asarray((modified * (below + clean / 2)).sum(axis=-1) / pairs)
