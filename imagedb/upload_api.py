@@ -190,6 +190,7 @@ class UploadViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
     queryset = Upload.objects.none()
     serializer_class = UploadSerializer
     permission_classes = [MayImport]
+    throttle_scope = "uploads"
     lookup_field = "public_id"
     lookup_value_converter = "uuid"
 

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 from django.contrib.auth.models import AbstractUser
 from django.forms import HiddenInput, ModelForm, UUIDField
 from django.template.loader import render_to_string
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminFileFieldWidget
 
@@ -15,20 +16,16 @@ from imagedb.selectors.uploads import own_uploads
 class PartUploadWidget(UnfoldAdminFileFieldWidget):
     """A file field with a panel for upload.js; ``upload_id`` is that of an upload that has arrived already."""
 
-    template_name = "admin/imagedb/upload_widget.html"
     upload_id = ""
 
     class Media:
         js = ("admin_pages/upload.js",)
 
-    def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
-        context = super().get_context(name, value, attrs)
-        context["widget"]["upload_id"] = self.upload_id
-        return context
-
-    def _render(self, template_name: str, context: dict[str, Any], renderer: Any = None) -> SafeString:
-        # The form's own renderer knows the templates of apps only, not those of the project.
-        return render_to_string(template_name, context)
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+        # Not as a template of the widget: the renderer of forms knows the templates of apps only.
+        field = super().render(name, value, attrs, renderer)
+        panel = {"upload_id": self.upload_id, "field_id": (attrs or {}).get("id", "")}
+        return format_html("{}{}", field, render_to_string("admin/imagedb/upload_panel.html", panel))
 
 
 class ArchiveOrUploadForm(ModelForm):

@@ -7,6 +7,7 @@ MinIO and Amazon.
 import re
 from collections.abc import Iterator
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -148,14 +149,27 @@ class ObjectStorage(S3Storage):
         )
 
     def listing(self) -> Iterator[StoredFile]:
-        """Every file of the level, by name in the order of its UTF-8 bytes, a thousand per request."""
-        prefix = f"{self.location}/"
-        for page in self.client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket_name, Prefix=prefix):
-            for entry in page.get("Contents", ()):
-                # Consoles make empty objects that stand for folders.
-                if not entry["Key"].endswith("/"):
-                    name = entry["Key"].removeprefix(prefix)
-                    yield StoredFile(name, int(entry["Size"]), entry["LastModified"], _md5(entry["ETag"]))
+        """Every file of the level, by name in the order of its UTF-8 bytes, a thousand per request.
+
+        SeaweedFS orders by folders: ``a/1`` before ``a-b/1``, though "/" comes after "-". So the outermost folders are
+        asked for one by one; below them our own names have nothing but letters and digits.
+        """
+        for entry in sorted(self._below(f"{self.location}/", Delimiter="/"), key=itemgetter("Key")):
+            if entry["Key"].endswith("/"):
+                yield from map(self._listed, self._below(entry["Key"]))
+            else:
+                yield self._listed(entry)
+
+    def _below(self, prefix: str, **options: str) -> Iterator[dict[str, Any]]:
+        """Objects and, with a delimiter, folders; without the empty objects by which consoles mark folders."""
+        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket_name, Prefix=prefix, **options)
+        for page in pages:
+            yield from (entry for entry in page.get("Contents", ()) if not entry["Key"].endswith("/"))
+            yield from ({"Key": entry["Prefix"]} for entry in page.get("CommonPrefixes", ()))
+
+    def _listed(self, entry: dict[str, Any]) -> StoredFile:
+        name = entry["Key"].removeprefix(f"{self.location}/")
+        return StoredFile(name, int(entry["Size"]), entry["LastModified"], _md5(entry["ETag"]))
 
     def set_content_type(self, name: str) -> None:
         """Replace the stored content type by ours. The bytes stay where they are."""

@@ -28,7 +28,13 @@
     return texts.join(" ") || `The server answered ${status}.`;
   }
 
-  const pause = (milliseconds) => new Promise((done) => { window.setTimeout(done, milliseconds); });
+  // Ends at once when the signal says to stop.
+  function pause(milliseconds, signal) {
+    return new Promise((done) => {
+      window.setTimeout(done, milliseconds);
+      if (signal) signal.addEventListener("abort", done, { once: true });
+    });
+  }
 
   function readable(bytes) {
     for (const [unit, size] of [["GB", 1024 ** 3], ["MB", 1024 ** 2], ["kB", 1024]]) {
@@ -50,11 +56,11 @@
       this.address = address;
     }
 
-    async call(method, path = "", content = undefined) {
+    async call(method, path = "", content = undefined, signal = undefined) {
       const headers = { "X-CSRFToken": document.querySelector("[name=csrfmiddlewaretoken]").value };
       if (content !== undefined) headers["Content-Type"] = "application/json";
       const body = content === undefined ? undefined : JSON.stringify(content);
-      const response = await fetch(this.address + path, { method, headers, body });
+      const response = await fetch(this.address + path, { method, headers, body, signal });
       if (response.status === 204) return null;
       const answer = await response.json().catch(() => ({}));
       if (!response.ok) throw new Refused(response.status, messageOf(answer, response.status));
@@ -86,9 +92,12 @@
       Object.assign(this, { api, upload, file, changed });
       this.arrived = new Map(upload.parts.map((part) => [part.number, part.size]));
       this.underWay = new Map(); // number -> bytes sent so far
-      this.requests = new Set();
       this.links = new Map();
-      this.stopped = false;
+      this.stopper = new AbortController();
+    }
+
+    get isStopped() {
+      return this.stopper.signal.aborted;
     }
 
     get bytes() {
@@ -97,41 +106,39 @@
 
     // Sends what is missing; true if all is there, false if it was stopped. Throws what another try cannot mend.
     async run() {
-      this.stopped = false;
+      this.stopper = new AbortController();
       this.waiting = [];
       for (let number = 1; number <= this.upload.part_count; number += 1) {
         if (!this.arrived.has(number)) this.waiting.push(number);
       }
       const lanes = this.upload.is_direct ? PARTS_AT_ONCE.direct : PARTS_AT_ONCE.site;
       await Promise.all(Array.from({ length: lanes }, () => this.lane()));
-      return !this.stopped;
+      return !this.isStopped;
     }
 
     stop() {
-      this.stopped = true;
-      this.requests.forEach((request) => request.abort());
+      this.stopper.abort();
     }
 
     async lane() {
       try {
-        while (!this.stopped && this.waiting.length) await this.sendWithRetries(this.waiting.shift());
+        while (!this.isStopped && this.waiting.length) await this.sendWithRetries(this.waiting.shift());
       } catch (error) {
-        const wasStopped = this.stopped;
         this.stop(); // the other lanes too
-        if (!wasStopped) throw error;
+        throw error;
       }
     }
 
     async sendWithRetries(number) {
-      for (let attempt = 1; !this.stopped; attempt += 1) {
+      for (let attempt = 1; !this.isStopped; attempt += 1) {
         try {
           await this.send(number);
           return;
         } catch (error) {
-          if (this.stopped) return;
+          if (this.isStopped) return;
           if (error.isFinal || attempt === MOST_TRIES) throw error;
           this.links.delete(number);
-          await pause(delayAfter(attempt));
+          await pause(delayAfter(attempt), this.stopper.signal);
         } finally {
           this.underWay.delete(number);
           this.changed();
@@ -150,6 +157,7 @@
         const digest = await sha256(part);
         if (digest) headers["Content-Digest"] = `sha-256=:${digest}:`;
       }
+      if (this.isStopped) return;
       await this.put(number, link, part, headers);
       this.arrived.set(number, part.size);
     }
@@ -160,7 +168,7 @@
       const known = this.links.get(number);
       if (known && Date.parse(known.expires_at) - Date.now() > LINK_RESERVE_MS) return known.url;
       const numbers = [number, ...this.waiting.slice(0, LINKS_AT_ONCE - 1)];
-      const { links } = await this.api.call("POST", `${this.upload.id}/parts/`, { numbers });
+      const { links } = await this.api.call("POST", `${this.upload.id}/parts/`, { numbers }, this.stopper.signal);
       links.forEach((link) => this.links.set(link.number, link));
       return this.links.get(number).url;
     }
@@ -175,11 +183,10 @@
           this.changed();
         });
         request.addEventListener("loadend", () => {
-          this.requests.delete(request);
           if (request.status >= 200 && request.status < 300) resolve();
           else reject(this.refusal(request));
         });
-        this.requests.add(request);
+        this.stopper.signal.addEventListener("abort", () => request.abort(), { once: true });
         request.send(part);
       });
     }
@@ -221,7 +228,6 @@
       this.input = document.getElementById(holder.dataset.uploadsFor);
       this.form = this.input.form;
       this.fileName = this.input.name;
-      this.wasRequired = this.input.required;
       this.endings = this.input.accept.split(",").map((ending) => ending.trim().toLowerCase()).filter(Boolean);
       this.api = new Api(holder.dataset.uploadsUrl);
       this.open = [];
@@ -268,6 +274,8 @@
       this.holdInput(true);
       this.part("progress").hidden = false;
       this.part("name").textContent = file.name;
+      this.show(0, file.size || 1, "");
+      this.showButtons();
       this.say("");
       try {
         const known = this.open.find((upload) => this.isSame(upload, file));
@@ -306,19 +314,25 @@
       this.showProgress();
       try {
         const isWhole = await sending.run();
-        this.isSending = false;
-        if (sending !== this.sending) return; // cancelled
-        if (isWhole) this.arrived(await this.api.insist("POST", `${sending.upload.id}/complete/`));
-        else this.say("Paused. You can close this page, and go on later by choosing the same file again.");
+        const upload = isWhole ? await this.api.insist("POST", `${sending.upload.id}/complete/`) : null;
+        if (sending !== this.sending) return; // cancelled meanwhile
+        if (upload) this.arrived(upload);
+        else this.paused("Paused. You can close this page, and go on later by choosing the same file again.");
       } catch (error) {
-        this.isSending = false;
-        if (sending === this.sending) this.say(`Paused: ${error.message}`, true);
+        if (sending === this.sending) this.paused(`Paused: ${error.message}`, true);
       }
+    }
+
+    paused(message, isBad = false) {
+      this.isSending = false;
+      this.wanted = null;
+      this.say(message, isBad);
       this.showButtons();
       this.showProgress();
     }
 
     arrived(upload) {
+      this.isSending = false;
       this.sending = null;
       this.upload = upload;
       this.id.value = upload.id;
@@ -334,10 +348,7 @@
 
     async cancel() {
       const upload = this.sending ? this.sending.upload : this.upload;
-      const { sending } = this;
-      this.sending = null;
-      this.upload = null;
-      if (sending) sending.stop();
+      if (this.sending) this.sending.stop();
       this.reset();
       this.say(`${upload.filename} was cancelled, and what had arrived of it deleted.`);
       this.input.focus();
@@ -372,14 +383,15 @@
     holdInput(isHeld) {
       // What goes in parts must not be posted as well.
       this.input.disabled = isHeld;
-      this.input.required = this.wasRequired && !isHeld;
       if (isHeld) this.input.removeAttribute("name");
       else this.input.name = this.fileName;
-      this.input.closest(".scooter-upload-field").classList.toggle("is-held", isHeld);
+      this.holder.previousElementSibling.classList.toggle("scooter-held", isHeld);
     }
 
     reset() {
       this.id.value = "";
+      this.sending = null;
+      this.upload = null;
       this.wanted = null;
       this.isSending = false;
       this.holdInput(false);
@@ -390,7 +402,6 @@
     }
 
     fail(message) {
-      this.sending = null;
       this.reset();
       this.say(message, true);
       this.input.focus();
@@ -422,6 +433,7 @@
 
     showButtons() {
       this.part("toggle").hidden = !this.sending;
+      this.part("cancel").hidden = !(this.sending || this.upload);
       this.part("toggle").textContent = this.isSending ? "Pause" : "Resume";
       this.part("cancel").textContent = this.sending ? "Cancel" : "Remove";
     }
