@@ -5,7 +5,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import ProtectedError, QuerySet
 
-from imagedb.models import Attack, Image, ImageKind, ImportBatch, TargetModel
+from imagedb.models import Attack, Collection, CollectionVersion, Image, ImageKind, ImportBatch, TargetModel
 from leaderboard.models import Entry
 from scooter_site.demo.content import STUDIES
 from studies.models import ColourPlate, Participation, ParticipationKind, PlateTrial, Study
@@ -39,6 +39,8 @@ def _remove() -> dict[str, int]:
         "participations": _delete(Participation.objects.filter(study__in=studies)),
         "studies": _delete(studies),
         "leaderboard entries": _delete(Entry.objects.filter(is_demo=True)),
+        "versions of collections": _delete(CollectionVersion.objects.filter(collection__is_demo=True)),
+        "collections": _delete(Collection.objects.filter(is_demo=True)),
         "modified images": _delete(images.filter(kind=ImageKind.MODIFIED)),
         "clean images": _delete(images.filter(kind=ImageKind.CLEAN)),
         "imports": _delete(ImportBatch.objects.filter(pk__in=batches, images=None)),
