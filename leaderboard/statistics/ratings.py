@@ -1,6 +1,6 @@
 """Ratings as the statistics take them: arrays of codes and values. Pure numpy."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -52,3 +52,7 @@ class Ratings:
             participant_count=participant_ids.size,
             image_count=kinds_and_ids.size,
         )
+
+    def mirrored(self, middle: float) -> "Ratings":
+        """The same ratings on a scale of the other direction."""
+        return replace(self, values=2 * middle - self.values)
