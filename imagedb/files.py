@@ -71,8 +71,9 @@ def serve(
 def _sent_by_the_web_server(storage: LocalStorage, name: str, headers: dict[str, str]) -> HttpResponse:
     """Name the file to nginx, which sends it, or the part that was asked for, with an ETag of its own."""
     storage.describe(name)
-    address = f"{PurePosixPath(storage.location).name}/{name}"
-    return HttpResponse(headers={**headers, "X-Accel-Redirect": settings.X_ACCEL_PREFIX + quote(address)})
+    return HttpResponse(
+        headers={**headers, "X-Accel-Redirect": settings.X_ACCEL_PREFIX + quote(f"{storage.level}/{name}")}
+    )
 
 
 def _sent_by_the_app(storage: Any, name: str, headers: dict[str, str], request: HttpRequest | None) -> HttpResponse:

@@ -92,6 +92,11 @@ class LocalStorage(FileSystemStorage):
         # Names are unique by themselves, so that the same name is the same file: work done again writes over it.
         super().__init__(location=location, base_url=None, file_permissions_mode=FILE_MODE, allow_overwrite=True)
 
+    @property
+    def level(self) -> str:
+        """Which of the three places it is."""
+        return Path(self.location).name
+
     def _save(self, name: str, content: File) -> str:
         """Write a file so that it is there whole or not at all, also when the power fails.
 

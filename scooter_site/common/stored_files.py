@@ -90,7 +90,8 @@ def file_columns() -> list[FileColumn]:
 
 def level_of(column: FileField) -> str:
     """Which of the three storages the field's files are in."""
-    return next(level for level in LEVELS if storages[level] is column.storage)
+    storage: Any = column.storage
+    return storage.level
 
 
 def _facts(model: type[Model], name: str) -> FileFacts:

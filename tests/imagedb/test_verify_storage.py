@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import time
-import zlib
 from io import StringIO
 from pathlib import Path
 
@@ -16,11 +15,11 @@ from django.core.files.storage import storages
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError
 
-from imagedb import pixels
 from imagedb.models import Image, Upload, UploadStatus
 from imagedb.services import storage_check
 from scooter_site.common.storage import LocalStorage
 from tests import factories
+from tests.imagedb.stored_images import image
 
 pytestmark = pytest.mark.django_db
 
@@ -31,25 +30,6 @@ def _empty_storage():
     for level in ("public", "protected", "private"):
         shutil.rmtree(storages[level].location, ignore_errors=True)
         Path(storages[level].location).mkdir(parents=True)
-
-
-def image(seed: int = 1) -> Image:
-    """An image with files as an import writes them."""
-    content = factories.png_bytes(seed, (300, 200))
-    decoded = pixels.decode(content)
-    rendition = pixels.rendition_png(decoded.image)
-    made = factories.clean_image()
-    old = [made.original.name, made.rendition.name, made.thumbnail.name]
-    made.original.save("image.png", ContentFile(content), save=False)
-    made.rendition.save("image.png", ContentFile(rendition), save=False)
-    made.thumbnail.save("image.jpg", ContentFile(pixels.thumbnail(decoded.image)), save=False)
-    made.original_sha256, made.original_bytes = hashlib.sha256(content).hexdigest(), len(content)
-    made.rendition_sha256, made.rendition_bytes = hashlib.sha256(rendition).hexdigest(), len(rendition)
-    made.original_crc32, made.rendition_crc32 = zlib.crc32(content), zlib.crc32(rendition)
-    made.save()
-    for name in old:
-        storages["protected"].delete(name)
-    return made
 
 
 def extra(name: str = "original/ab/extra.png", level: str = "protected", hours: float = 2) -> Path:
