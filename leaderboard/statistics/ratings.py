@@ -56,3 +56,10 @@ class Ratings:
     def mirrored(self, middle: float) -> "Ratings":
         """The same ratings on a scale of the other direction."""
         return replace(self, values=2 * middle - self.values)
+
+    def of_participants(self, codes: ArrayLike) -> "Ratings":
+        """The ratings of some participants alone, coded anew."""
+        chosen = np.isin(self.participants, codes)
+        return Ratings.from_columns(
+            self.values[chosen], self.is_modified[chosen], self.participants[chosen], self.images[chosen]
+        )
