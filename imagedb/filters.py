@@ -5,7 +5,7 @@ from typing import Any
 import django_filters
 from django.contrib.auth.models import AnonymousUser
 from django.core.validators import RegexValidator
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django_filters import NumberFilter
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
@@ -25,6 +25,7 @@ from imagedb.models import (
 )
 from imagedb.selectors import visible_images
 from imagedb.selectors.collections import visible_collections, visible_versions
+from imagedb.selectors.ids_first import ids_first
 from imagedb.selectors.search import search_images
 from scooter_site.common.filters import BooleanFilter, IntegerFilter, SlugFilter
 
@@ -128,7 +129,8 @@ class ImageFilter(django_filters.FilterSet):
         return queryset
 
     def of_family(self, queryset: QuerySet, name: str, value: str) -> QuerySet:
-        return queryset.filter(attack__in=list(Attack.objects.filter(family=value).values_list("pk", flat=True)))
+        attacks = list(Attack.objects.filter(family=value).values_list("pk", flat=True))
+        return queryset.filter(ids_first(Q(attack__in=attacks))) if attacks else queryset.none()
 
     def of_class(self, queryset: QuerySet, name: str, value: int) -> QuerySet:
         return queryset.filter(image_class=_key(ImageClass.objects.filter(index=value)))

@@ -40,7 +40,8 @@ class Image(models.Model):
 
     public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     kind = models.CharField(max_length=10, choices=ImageKind)
-    image_class = models.ForeignKey(ImageClass, on_delete=models.PROTECT, related_name="images")
+    # Indexes of more columns, below, begin with these three keys, and serve them too.
+    image_class = models.ForeignKey(ImageClass, on_delete=models.PROTECT, related_name="images", db_index=False)
     source = models.ForeignKey(
         "self",
         on_delete=models.PROTECT,
@@ -49,13 +50,16 @@ class Image(models.Model):
         related_name="modified_versions",
         help_text="The clean image that a modified image was made from.",
     )
-    attack = models.ForeignKey(Attack, on_delete=models.PROTECT, null=True, blank=True, related_name="images")
+    attack = models.ForeignKey(
+        Attack, on_delete=models.PROTECT, null=True, blank=True, related_name="images", db_index=False
+    )
     target_model = models.ForeignKey(
         TargetModel,
         on_delete=models.PROTECT,
         null=True,
         blank=True,
         related_name="images",
+        db_index=False,
         help_text="The model that a modified image was made against.",
     )
 
@@ -120,6 +124,20 @@ class Image(models.Model):
             models.Index(fields=["attack", "target_model", "kind", "id"], name="image_by_pair"),
             models.Index(fields=["image_class", "kind", "id"], name="image_by_class"),
             models.Index(fields=["original_sha256"], name="image_by_digest"),
+            # Lists are in the order of ids: for each condition that many images meet, an index in that order. What few
+            # images meet is better found by itself and sorted: the ends of ranges.
+            models.Index(fields=["attack", "id"], name="image_of_attack"),
+            models.Index(fields=["target_model", "id"], name="image_of_target_model"),
+            models.Index(fields=["kind", "id"], name="image_of_kind"),
+            models.Index(fields=["visibility", "id"], name="image_of_visibility"),
+            models.Index(fields=["comparison", "id"], name="image_of_comparison", condition=~Q(comparison="")),
+            models.Index(fields=["id"], name="image_of_demo", condition=Q(is_demo=True)),
+            *(
+                models.Index(
+                    fields=[distance], name=f"image_by_{distance}", condition=Q(**{f"{distance}__isnull": False})
+                )
+                for distance in ("linf", "l2", "changed_share", "ssim", "ciede2000")
+            ),
             models.Index(fields=["original_filename"], name="image_by_filename"),
         ]
         constraints = [
@@ -166,7 +184,9 @@ class Image(models.Model):
 class Prediction(models.Model):
     """What a target model says about an image. A modified image without one is not verified against its victim."""
 
-    image = models.ForeignKey(Image, on_delete=models.CASCADE, related_name="predictions")
+    image = models.ForeignKey(  # its index is that of the constraint below
+        Image, on_delete=models.CASCADE, related_name="predictions", db_index=False
+    )
     target_model = models.ForeignKey(TargetModel, on_delete=models.PROTECT, related_name="predictions")
     predicted_class = models.ForeignKey(ImageClass, on_delete=models.PROTECT, related_name="+")
     confidence = models.FloatField(
@@ -174,6 +194,7 @@ class Prediction(models.Model):
     )
 
     class Meta:
+        indexes = [models.Index(fields=["confidence"], name="prediction_by_confidence")]
         constraints = [
             models.UniqueConstraint(fields=["image", "target_model"], name="one_prediction_per_image_and_model"),
             models.CheckConstraint(

@@ -1,30 +1,34 @@
 """Full-text search of images.
 
-A word of a question finds words that begin with it, in any letter case; words are runs of letters and digits, so that
-``ILSVRC2012_val_00000293.JPEG`` is four. All words of a question must be found, each anywhere: "tabby resnet" finds
-images of the class tabby that were made against a ResNet.
+Words are runs of letters and digits in any letter case, so that ``ILSVRC2012_val_00000293.JPEG`` is four. All words of
+a question must be found, each anywhere: "tabby resnet" finds images of the class tabby made against a ResNet. In what
+describes many images (class, attack, target model) a word finds words that begin with it; in what an image says itself
+(file name, attribution) whole words.
 
-Attacks, target models and classes are few: they are looked through here, and the images asked for by their ids, which
-have indexes. What images say themselves (file name, attribution) is found by PostgreSQL's full-text index, and on
-SQLite, which is for small catalogues, by looking at every row.
+Attacks, target models and classes are few: they are looked through here, and images asked for by their ids. What images
+say themselves is in an index of PostgreSQL (column ``own_words``); SQLite, for small catalogues, looks at every row.
 """
 
+import json
 import re
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django.db import connection
 from django.db.models import BooleanField, F, Func, Model, Q, QuerySet, Value
 
 from imagedb.models import Attack, Image, ImageClass, TargetModel
+from imagedb.selectors.ids_first import ids_first
 
 WORD = re.compile(r"[^\W_]+")
-# Up to so many images that name a word themselves are asked for by their ids.
-FEW = 1000
+# Images that say a word are looked up first, up to so many. What more say is met soon on the way through all images.
+OFTEN = 50_000
 
-DESCRIBED_BY: dict[type[Model], tuple[str, ...]] = {
-    ImageClass: ("synset", "name", "synonyms"),
-    Attack: ("name", "slug", "description", "paper_title"),
-    TargetModel: ("name", "slug"),
+DESCRIBED_BY: dict[str, tuple[type[Model], tuple[str, ...]]] = {
+    "image_class": (ImageClass, ("synset", "name", "synonyms")),
+    "attack": (Attack, ("name", "slug", "description", "paper_title")),
+    "target_model": (TargetModel, ("name", "slug")),
 }
 
 
@@ -38,57 +42,54 @@ def search_images(images: QuerySet[Image], question: str) -> QuerySet[Image]:
     words = words_of(question)
     if not words:
         return images.none()
-    described = {model: _words_of_rows(model, fields) for model, fields in DESCRIBED_BY.items()}
+    described = {field: _words_of_rows(*rows) for field, rows in DESCRIBED_BY.items()}
     for word in words:
-        images = images.filter(
-            _one_of("image_class", _beginning(word, described[ImageClass]))
-            | _one_of("attack", _beginning(word, described[Attack]))
-            | _one_of("target_model", _beginning(word, described[TargetModel]))
-            | _says_itself(word)
-        )
+        conditions = [_says(word)]
+        for field, rows in described.items():
+            keys = [key for key, known in rows.items() if any(text.startswith(word) for text in known)]
+            if keys:
+                conditions.append(Q(**{f"{field}__in": keys}))
+        images = images.filter(_any_of(conditions))
     return images
 
 
-def _words_of_rows(model: type[Model], fields: tuple[str, ...]) -> dict[int, set[str]]:
+def _words_of_rows(model: type[Model], fields: tuple[str, ...]) -> dict[int, list[str]]:
     rows = model._default_manager.order_by().values_list("pk", *fields)
-    return {pk: set(words_of(" ".join(texts))) for pk, *texts in rows}
+    return {pk: words_of(" ".join(texts)) for pk, *texts in rows}
 
 
-def _beginning(word: str, rows: dict[int, set[str]]) -> list[int]:
-    return [pk for pk, words in rows.items() if any(known.startswith(word) for known in words)]
-
-
-def _one_of(field: str, keys: list[int]) -> Q:
-    match keys:
-        case []:
-            return Q(pk__in=[])
-        case [key]:
-            return Q(**{field: key})  # equality, so that an index in the order of ids serves
-        case _:
-            return Q(**{f"{field}__in": keys})
-
-
-def _says_itself(word: str) -> Q:
-    """Images whose own words begin with it, by their ids if they are few: then the planner need not guess."""
+def _says(word: str) -> Q:
+    """Images whose own words are among others this one."""
     if connection.vendor == "postgresql":
-        condition = Q(_OwnWordsMatch(F("pk"), Value(f"'{word}':*")))
-    else:
-        begins = rf"(?<![^\W_]){word}"
-        condition = Q(original_filename__iregex=begins) | Q(attribution__iregex=begins)
-    keys = list(Image.objects.filter(condition).order_by().values_list("pk", flat=True)[: FEW + 1])
-    return Q(pk__in=keys) if len(keys) <= FEW else condition
+        return Q(_OwnWordsHave(F("pk"), Value(f"'{word}'")))
+    whole = rf"(?<![^\W_]){word}(?![^\W_])"
+    return Q(original_filename__iregex=whole) | Q(attribution__iregex=whole)
 
 
-class _OwnWordsMatch(Func):
+def _any_of(conditions: list[Q]) -> Q:
+    """Images that meet any of the conditions, the first of which is that they say a word."""
+    if connection.vendor == "postgresql" and _expected_count(conditions[0]) > OFTEN:
+        return reduce(or_, conditions)
+    return ids_first(*conditions)
+
+
+def _expected_count(condition: Q) -> int:
+    """How many images PostgreSQL expects to meet the condition; it knows which words are frequent."""
+    plan = Image.objects.filter(condition).order_by().values("pk").explain(format="json")
+    return json.loads(plan)[0]["Plan"]["Plan Rows"]
+
+
+class _OwnWordsHave(Func):
     """Whether the column ``own_words`` meets a query: a column that only PostgreSQL has, and no model knows.
 
-    Takes the image's key, which says under which name a query knows the table, and the question.
+    Takes the image's key, which says under which name a query knows the table, and the query.
     """
 
     output_field = BooleanField()
 
     def as_sql(self, compiler: Any, connection: Any, **context: Any) -> tuple[str, list[Any]]:
-        key, question = self.get_source_expressions()
+        key, query = self.get_source_expressions()
         column, _ = compiler.compile(key)
-        query, parameters = compiler.compile(question)
-        return f"({column.rpartition('.')[0]}.\"own_words\" @@ to_tsquery('simple', {query}))", list(parameters)
+        wanted, parameters = compiler.compile(query)
+        table = column.rpartition(".")[0]
+        return f"({table}.\"own_words\" @@ to_tsquery('simple', {wanted}))", list(parameters)
