@@ -1,6 +1,6 @@
 """Parts of uploads that go straight to an S3-compatible bucket. Named only where one is in use (upload_parts.py)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
@@ -48,7 +48,7 @@ class BucketParts:
     def arrived(self) -> list[ArrivedPart]:
         """The parts that are there, by number; all of them if they are put together already."""
         try:
-            return [ArrivedPart(part["PartNumber"], part["Size"], part["ETag"]) for part in self._listed_parts()]
+            return latest_parts(self._listed_parts())
         except ClientError as error:
             if not _is_gone(error):
                 raise
@@ -102,6 +102,26 @@ class BucketParts:
         with suppress(FileNotFoundError):
             return self.storage.describe(str(self.upload.file.name)).size
         return None
+
+
+def latest_parts(listed: Iterable[dict[str, Any]]) -> list[ArrivedPart]:
+    """The parts of an answer of list_parts, by number; of one that was sent several times the last.
+
+    S3 lists each part once, but SeaweedFS also those that were replaced, with times in whole seconds. Where these do
+    not tell which of different contents came last, the part counts as not there, so that it is sent again.
+    """
+    newest: dict[int, list[dict[str, Any]]] = {}
+    for part in listed:
+        known = newest.setdefault(part["PartNumber"], [])
+        if known and part["LastModified"] > known[0]["LastModified"]:
+            known.clear()
+        if not known or part["LastModified"] == known[0]["LastModified"]:
+            known.append(part)
+    return [
+        ArrivedPart(number, parts[0]["Size"], parts[0]["ETag"])
+        for number, parts in sorted(newest.items())
+        if len({part["ETag"] for part in parts}) == 1
+    ]
 
 
 def _is_gone(error: ClientError) -> bool:
