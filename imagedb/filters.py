@@ -85,7 +85,6 @@ class ImageFilter(django_filters.FilterSet):
     )
     is_demo = BooleanFilter(help_text="Demonstration material.")
     verified = BooleanFilter(
-        field_name="is_verified",
         help_text="Whether a target model's answer is known; for a modified image that of its own target model.",
     )
     min_confidence = _range_end(

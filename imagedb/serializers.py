@@ -111,11 +111,6 @@ class ImageSerializer(serializers.ModelSerializer):
     attack: serializers.Field = serializers.SlugRelatedField(slug_field="slug", read_only=True, allow_null=True)
     target_model: serializers.Field = serializers.SlugRelatedField(slug_field="slug", read_only=True, allow_null=True)
     predictions = PredictionSerializer(many=True, read_only=True)
-    verified = serializers.BooleanField(
-        source="is_verified",
-        read_only=True,
-        help_text="Whether a target model's answer is known; for a modified image that of its own target model.",
-    )
     collections = CollectionReferenceSerializer(
         source="visible_versions", many=True, read_only=True, help_text="Those that you may see."
     )

@@ -1,4 +1,4 @@
-"""The rules of ``database_rules`` as triggers of SQLite and PostgreSQL.
+"""The rules of ``database_rules``, and what ``derived_columns`` keeps true, as triggers of SQLite and PostgreSQL.
 
 They are taken away before migrations and put back after them: SQLite loses a table's triggers when a migration remakes
 the table, and refuses to remake one that a trigger of another table reads. So a rule that is new or has changed needs
@@ -6,7 +6,7 @@ no migration of its own; it is there after the next ``migrate``.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from typing import Any
@@ -15,6 +15,7 @@ from django.db import DatabaseError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from imagedb.database_rules import CHECKS, LOCKS, RULES, UPDATE, Check, Rule
+from imagedb.derived_columns import EFFECTS, Effect
 
 PREFIX = "imagedb_rules_"
 # How the databases say that two values differ, null being a value.
@@ -80,10 +81,24 @@ def _triggers(vendor: str) -> dict[str, tuple[str, str]]:
     for (table, operation), group in groupby(checks, key=lambda check: (check.table, check.operation)):
         name = f"{PREFIX}{table.removeprefix('imagedb_')}_{operation.lower()}"
         triggers[name] = table, writer(name, table, operation, list(group))
+    for effect in EFFECTS:
+        name = f"{PREFIX}{effect.name}"
+        triggers[name] = effect.table, _effect_trigger(name, effect, vendor)
     return triggers
 
 
-def _guard(check: Check, vendor: str) -> str:
+def _effect_trigger(name: str, effect: Effect, vendor: str) -> str:
+    head = _head(name, effect.table, effect.operation, [effect], vendor)
+    statements = "".join(f"{statement}; " for statement in effect.statements)
+    if vendor == "sqlite":
+        return f"{head} BEGIN {statements}END"
+    return (
+        f"CREATE OR REPLACE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $rules$ "
+        f"BEGIN {statements}RETURN NULL; END $rules$; {head} EXECUTE FUNCTION {name}()"
+    )
+
+
+def _guard(check: Check | Effect, vendor: str) -> str:
     """The cheap condition under which the check is worth a query; empty: always."""
     changed = [f'OLD."{column}" {DIFFERS[vendor]} NEW."{column}"' for column in check.columns]
     parts = [f"({' OR '.join(changed)})"] if changed else []
@@ -91,7 +106,7 @@ def _guard(check: Check, vendor: str) -> str:
     return " AND ".join(parts)
 
 
-def _head(name: str, table: str, operation: str, checks: list[Check], vendor: str) -> str:
+def _head(name: str, table: str, operation: str, checks: Sequence[Check | Effect], vendor: str) -> str:
     columns = list(dict.fromkeys(column for check in checks for column in check.columns))
     of_columns = ""
     if operation == UPDATE and all(check.columns for check in checks):

@@ -98,6 +98,12 @@ class Image(models.Model):
         "mean CIEDE2000", null=True, editable=False, help_text="Mean colour difference; about 1 is just noticeable."
     )
 
+    verified = models.BooleanField(
+        default=False,
+        editable=False,
+        help_text="Whether a target model's answer is known; for a modified image that of its own target model. The "
+        "database keeps it true (imagedb/derived_columns.py).",
+    )
     visibility = models.CharField(max_length=10, choices=Visibility, default=Visibility.REGISTERED)
     group = models.ForeignKey(
         Group,
@@ -132,6 +138,7 @@ class Image(models.Model):
             models.Index(fields=["visibility", "id"], name="image_of_visibility"),
             models.Index(fields=["comparison", "id"], name="image_of_comparison", condition=~Q(comparison="")),
             models.Index(fields=["id"], name="image_of_demo", condition=Q(is_demo=True)),
+            models.Index(fields=["kind", "id"], name="image_not_verified", condition=Q(verified=False)),
             *(
                 models.Index(
                     fields=[distance], name=f"image_by_{distance}", condition=Q(**{f"{distance}__isnull": False})

@@ -18,14 +18,6 @@ def _predictions_of_own_target_model() -> QuerySet[Prediction]:
     return _predictions().filter(target_model=OuterRef("target_model"))
 
 
-def is_verified() -> Case:
-    """For ``Image`` querysets: a target model's answer is known, for a modified image that of its own target model."""
-    return Case(
-        When(kind=ImageKind.MODIFIED, then=Exists(_predictions_of_own_target_model())),
-        default=Exists(_predictions()),
-    )
-
-
 def is_as_intended() -> Case:
     """For ``Image`` querysets: the answers known are as they should be; false without any.
 
@@ -42,13 +34,13 @@ def is_as_intended() -> Case:
 def images_with_details(user: AbstractUser | AnonymousUser) -> QuerySet[Any]:
     """The images a user may see, with all that describes them, in a constant number of queries.
 
-    Adds ``is_verified``; ``visible_source_id``: the public id of the source, empty if the user may not see that; and
+    Adds ``visible_source_id``: the public id of the source, empty if the user may not see that; and
     ``visible_versions``: the versions of collections it is in, as far as the user may see them.
     """
     visible = visible_images(user)
     source = visible.filter(pk=OuterRef("source_id")).values("public_id")
     return (
-        visible.annotate(is_verified=is_verified(), visible_source_id=Subquery(source))
+        visible.annotate(visible_source_id=Subquery(source))
         .select_related("image_class", "attack", "target_model")
         .prefetch_related(
             Prefetch(

@@ -12,7 +12,7 @@ from rest_framework.exceptions import ValidationError
 from imagedb.downloads import downloads
 from imagedb.filters import ImageFilter
 from imagedb.models import Image
-from imagedb.selectors import is_verified, visible_images
+from imagedb.selectors import visible_images
 from imagedb.selectors.figures import extent
 from imagedb.selectors.visibility import images_after_terms
 from imagedb.views import filter_form
@@ -76,7 +76,7 @@ def gallery(request: HttpRequest) -> HttpResponse:
 
 def _filtered(request: HttpRequest, images: QuerySet[Image]) -> tuple[QuerySet[Image], list[filter_form.Problem]]:
     """Those of the images that fit the address, and what does not make sense in it; then no image fits."""
-    filters = ImageFilter(request.GET, images.annotate(is_verified=is_verified()), request=request)
+    filters = ImageFilter(request.GET, images, request=request)
     problems = filter_form.problems(request.path, request.GET, filters, CURSORS)
     if problems:
         return images.none(), problems
