@@ -11,7 +11,7 @@ from django.templatetags.static import static
 from django.urls import reverse
 from django_celery_beat.models import PeriodicTask
 
-from imagedb.models import Attack, Image, ImageClass, ImageKind, ImportBatch, TargetModel
+from imagedb.models import Attack, Collection, Image, ImageClass, ImageKind, ImportBatch, TargetModel, TermsAcceptance
 from imagedb.selectors.imports import visible_imports
 from leaderboard.models import Board, Entry
 from scooter_site.accounts.models import ApiToken
@@ -27,13 +27,22 @@ SIDEBAR = [
             ("Attacks", "bolt", Attack),
             ("Target models", "target", TargetModel),
             ("Images", "photo_library", Image),
+            ("Collections", "collections_bookmark", Collection),
             ("Imports", "upload_file", ImportBatch),
             ("ImageNet classes", "category", ImageClass),
         ],
     ),
     ("Studies", [("Studies", "science", Study), ("Participants", "groups", Participation)]),
     ("Results", [("Leaderboard entries", "leaderboard", Entry), ("Boards", "dashboard", Board)]),
-    ("Accounts", [("Users", "person", User), ("Groups", "group", Group), ("API tokens", "key", ApiToken)]),
+    (
+        "Accounts",
+        [
+            ("Users", "person", User),
+            ("Groups", "group", Group),
+            ("API tokens", "key", ApiToken),
+            ("Terms accepted", "contract", TermsAcceptance),
+        ],
+    ),
     ("System", [("Scheduled tasks", "schedule", PeriodicTask), ("Failed log-ins", "lock_clock", AccessAttempt)]),
 ]
 

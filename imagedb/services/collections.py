@@ -10,10 +10,19 @@ from typing import IO, Any
 from django.contrib.auth.models import User
 from django.core.files.base import File
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import BigIntegerField, Case, Exists, F, OuterRef, Q, Value, When
 from django.utils import timezone
 
-from imagedb.models import Attack, Collection, CollectionImage, CollectionVersion, Image, TargetModel
+from imagedb.models import (
+    Attack,
+    Collection,
+    CollectionImage,
+    CollectionVersion,
+    Image,
+    ImageKind,
+    Prediction,
+    TargetModel,
+)
 from imagedb.selectors.collections import manifest_lines
 from imagedb.services.collection_drafts import CollectionError, add_members, locked_draft, misplaced
 from imagedb.services.curation import (
@@ -42,6 +51,7 @@ __all__ = [
     "recompute_manifest",
     "remove_images",
     "replace_image",
+    "unstated_count",
 ]
 
 # What a version is called is part of its address.
@@ -132,6 +142,18 @@ def problems_before_freezing(version: CollectionVersion) -> list[str]:
             more = ", ..." if count > len(names) else ""
             problems.append(f"{count:,} of its images {what}: {', '.join(names)}{more}.")
     return problems
+
+
+def unstated_count(version: CollectionVersion) -> int:
+    """Images whose manifest would state no prediction; once the version is frozen, none can be added either."""
+    model = Case(
+        When(kind=ImageKind.MODIFIED, then=F("target_model")),
+        default=Value(version.collection.target_model_id),
+        output_field=BigIntegerField(),
+    )
+    stated = Prediction.objects.filter(image=OuterRef("pk"), target_model=OuterRef("asked_model"))
+    images = Image.objects.filter(collection_memberships__version=version).annotate(asked_model=model)
+    return images.exclude(asked_model=None).exclude(Exists(stated)).count()
 
 
 def freeze(version: CollectionVersion, user: User | None) -> CollectionVersion:
