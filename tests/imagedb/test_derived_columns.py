@@ -87,8 +87,6 @@ def test_nobody_can_say_otherwise(models):
 
 
 def test_the_migration_finds_those_that_are_there(models):
-    from importlib import import_module
-
     clean, modified = (
         factories.clean_image(),
         factories.modified_image(attack=factories.attack(), target_model=models[0]),
