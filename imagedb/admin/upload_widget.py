@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from django.contrib.auth.models import AbstractUser
+from django.contrib.auth.models import User
 from django.forms import HiddenInput, ModelForm, UUIDField
 from django.template.loader import render_to_string
 from django.utils.html import format_html
@@ -34,7 +34,7 @@ class ArchiveOrUploadForm(ModelForm):
     ``cleaned_data["upload"]`` is then a complete Upload of ``user``, else None. The widget renders its hidden field.
     """
 
-    user: ClassVar[AbstractUser | None] = None  # set on the class that the admin makes for one request
+    user: ClassVar[User | None] = None  # set on the class that the admin makes for one request
     upload = UUIDField(required=False, widget=HiddenInput)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
