@@ -11,7 +11,7 @@ from scooter_site.common.object_storage import ObjectStorage
 
 RULE_ID = "scooter-uploads"
 CORS_SECONDS = 3600
-# Longer than any upload takes; manage.py's beat gives up sooner those that stand still.
+# Longer than any upload takes; a task abandons those that stand still much sooner.
 INCOMPLETE_DAYS = 7
 CHECK_SECONDS = 10
 
