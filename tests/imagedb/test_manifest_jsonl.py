@@ -146,7 +146,7 @@ class Endless(io.RawIOBase):
     """A file of one header and as many rows as wanted, written while it is read."""
 
     def __init__(self, header: bytes, row: bytes, count: int) -> None:
-        self._parts = itertools.chain([header] if header else [], (row % number for number in range(count)))
+        self._parts = itertools.chain([header] if header else [], (row % (number % 1_000) for number in range(count)))
         self._rest = b""
 
     def readable(self):
@@ -164,8 +164,8 @@ class TestLongManifests:
     @pytest.mark.parametrize(
         ("header", "row"),
         [
-            (b"filename,kind,class_index\r\n", b'"images/%d.png",clean,281\r\n'),
-            (b"", b'{"filename": "images/%d.png", "kind": "clean", "class_index": 281}\n'),
+            (b"filename,kind,class_index\r\n", b'"a.png",clean,%d\r\n'),
+            (b"", b'{"filename": "a.png", "kind": "clean", "class_index": %d}\n'),
         ],
         ids=["csv", "jsonl"],
     )
@@ -175,7 +175,7 @@ class TestLongManifests:
         tracemalloc.start()
         try:
             assert sum(1 for _ in reader) == 5_000
-            assert tracemalloc.get_traced_memory()[1] < 500_000  # rows that are kept would need 2 MB
+            assert tracemalloc.get_traced_memory()[1] < 300_000  # rows that are kept would need a million
         finally:
             tracemalloc.stop()
 
