@@ -4,13 +4,14 @@ from typing import Any
 
 SEPARATOR = " › "
 NOT_GIVEN = "–"
+NOTHING: tuple[Any, ...] = (None, "", [], {})
 
 
 def parameter_lines(parameters: Any) -> list[tuple[str, str]]:
     """(name, value) of each parameter; a nested one is named by its whole way, such as "schedule › steps"."""
     if isinstance(parameters, dict) and parameters:
         return [line for name, value in parameters.items() for line in _lines(str(name), value)]
-    return [("value", _text(parameters))] if parameters not in ({}, [], None, "") else []
+    return [("value", _text(parameters))] if parameters not in NOTHING else []
 
 
 def _lines(name: str, value: Any) -> list[tuple[str, str]]:
@@ -20,9 +21,9 @@ def _lines(name: str, value: Any) -> list[tuple[str, str]]:
 
 
 def _text(value: Any) -> str:
+    if value in NOTHING:
+        return NOT_GIVEN
     match value:
-        case None | "" | [] | {}:
-            return NOT_GIVEN
         case bool():
             return "yes" if value else "no"
         case list():
