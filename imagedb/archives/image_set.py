@@ -37,6 +37,7 @@ FURTHER_COLUMNS = (
 )
 PREDICTIONS = len(COLUMNS) + FURTHER_COLUMNS.index("predictions")
 FREE_TEXT = [len(COLUMNS) + FURTHER_COLUMNS.index(name) for name in ("original_filename", "licence", "attribution")]
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 # Readers of WebDataset skip what is in a folder of such a name (webdataset: tariterators.py, skip_meta); without it
 # they would take the manifest for one more sample.
 WEBDATASET_META_FOLDER = "__archive__/"
@@ -110,11 +111,12 @@ def plan_archive(
                 name, source_name = _sample_names(image) if has_samples else _names_in_folders(image)
                 values = _values(image, name, source_name, preferred_model)
                 writer.add_stored(name, image.file)
-                checksums.write(_checksum_line(image.file.sha256, name))
+                lines = _checksum_line(image.file.sha256, name)
                 if has_samples:
                     for sample_name, content in _sample_descriptions(image, values):
                         writer.add_bytes(sample_name, content)
-                        checksums.write(_checksum_line(hashlib.sha256(content).hexdigest(), sample_name))
+                        lines += _checksum_line(hashlib.sha256(content).hexdigest(), sample_name)
+                checksums.write(lines)
                 rows.writerow(_as_cells(values))
             about = readme(count).encode()
             writer.add_bytes(f"{folder}README.txt", about)
@@ -163,7 +165,7 @@ def _sample_descriptions(image: ArchivedImage, values: tuple[Any, ...]) -> list[
     record = dict(zip(COLUMNS + FURTHER_COLUMNS, values, strict=True))
     record["predictions"] = [prediction._asdict() for prediction in image.predictions]
     return [
-        (f"{image.id}.json", json.dumps(record, ensure_ascii=False).encode()),
+        (f"{image.id}.json", _encode(record).encode()),
         (f"{image.id}.cls", str(image.class_index).encode()),
     ]
 

@@ -19,6 +19,7 @@ RECORD = struct.Struct("<IQH")
 LENGTHS = struct.Struct("<IQ")
 # A range is found by going through at most so many records.
 RECORDS_PER_INDEX_ENTRY = 512
+LINES_AT_A_TIME = 256
 
 
 class StoredFile(NamedTuple):
@@ -39,28 +40,53 @@ class StoredPart(NamedTuple):
     length: int
 
 
+def _temporary_file() -> IO[bytes]:
+    """A file without a name, gone when it is closed. What is written are small pieces, hence the large buffer."""
+    return tempfile.TemporaryFile(buffering=256 * 1024)
+
+
 class WrittenFile:
     """A file of the archive that is written beside it, such as its manifest. On disk, with its sums at hand."""
 
     def __init__(self) -> None:
-        self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
+        self._file = _temporary_file()
         self._sha256 = hashlib.sha256()
-        self.size = 0
-        self.crc32 = 0
+        self._crc32 = 0
+        self._size = 0
+        self._waiting: list[bytes] = []
 
     def write(self, content: bytes) -> None:
         """Add to the end."""
+        self._waiting.append(content)
+        if len(self._waiting) == LINES_AT_A_TIME:
+            self._write_waiting()
+
+    def _write_waiting(self) -> None:
+        content = b"".join(self._waiting)
+        self._waiting.clear()
         self._file.write(content)
         self._sha256.update(content)
-        self.crc32 = zlib.crc32(content, self.crc32)
-        self.size += len(content)
+        self._crc32 = zlib.crc32(content, self._crc32)
+        self._size += len(content)
+
+    @property
+    def size(self) -> int:
+        self._write_waiting()
+        return self._size
+
+    @property
+    def crc32(self) -> int:
+        self._write_waiting()
+        return self._crc32
 
     @property
     def sha256(self) -> str:
+        self._write_waiting()
         return self._sha256.hexdigest()
 
     def blocks(self) -> Iterator[bytes]:
         """The content from its beginning."""
+        self._write_waiting()
         self._file.seek(0)
         while block := self._file.read(BLOCK_BYTES):
             yield block
@@ -80,7 +106,7 @@ class Layout:
     """The pieces of an archive in order; appended once, then read from any byte on."""
 
     def __init__(self) -> None:
-        self._records: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
+        self._records = _temporary_file()
         self._digest = hashlib.sha256()
         # Of every so many records: where it begins in the archive, and in the file of records.
         self._archive_offsets = array("Q")

@@ -16,27 +16,27 @@ class TarWriter:
 
     def __init__(self) -> None:
         self.layout = Layout()
-        self._padding = b""  # of the file before
+        # What is to come before the next file: the padding of the one before it, and small files.
+        self._pending = b""
 
     def add_stored(self, name: str, stored: StoredFile) -> None:
         """Add a file whose content is read when the archive is sent."""
-        self.layout.append(self._padding + _headers(name, stored.size), stored)
-        self._padding = _padding(stored.size)
+        self.layout.append(self._pending + _headers(name, stored.size), stored)
+        self._pending = _padding(stored.size)
 
     def add_bytes(self, name: str, content: bytes) -> None:
         """Add a small file."""
-        self.layout.append(self._padding + _headers(name, len(content)) + content)
-        self._padding = _padding(len(content))
+        self._pending += _headers(name, len(content)) + content + _padding(len(content))
 
     def add_written(self, name: str, written: WrittenFile) -> None:
         """Add a file that was written for this archive."""
-        self.layout.append(self._padding + _headers(name, written.size))
+        self.layout.append(self._pending + _headers(name, written.size))
         self.layout.append_written(written)
-        self._padding = _padding(written.size)
+        self._pending = _padding(written.size)
 
     def finish(self) -> Layout:
         """Add the two empty blocks that mark the end, and give the whole."""
-        self.layout.append(self._padding + bytes(2 * BLOCK))
+        self.layout.append(self._pending + bytes(2 * BLOCK))
         return self.layout
 
     def close(self) -> None:
@@ -68,14 +68,21 @@ def _headers(name: str, size: int) -> bytes:
     )
 
 
+# The parts of a header block that are the same for every file: mode, owner and group; time; and after the kind the
+# name of a link (none), the magic word and the version.
+_OWNER = b"0000644\0" + 2 * b"0000000\0"
+_TIME = b"\0%011o\0" % FIRST_OF_JANUARY_1980
+_MAGIC = bytes(100) + b"ustar\0" + b"00"
+# The sum over all bytes counts its own field as eight spaces.
+_SUM_OF_THE_SAME = sum(_OWNER + _TIME + _MAGIC) + 8 * ord(" ")
+
+
 def _ustar(name: bytes, size: int, kind: bytes) -> bytes:
-    """A header block: name, mode, owner, group, size, time, sum, kind, link, magic, version, and nothing more."""
-    head = name.ljust(NAME_BYTES, b"\0") + b"0000644\0" + 2 * b"0000000\0"
-    head += b"%011o\0%011o\0" % (size, FIRST_OF_JANUARY_1980)
-    tail = kind + bytes(100) + b"ustar\0" + b"00"
-    # The sum counts its own field as eight spaces.
-    checksum = sum(head) + 8 * ord(" ") + sum(tail)
-    return (head + b"%06o\0 " % checksum + tail).ljust(BLOCK, b"\0")
+    """A header block: name, mode, owner, group, size, time, sum, kind, link, magic word, version, and nothing more."""
+    octal_size = b"%011o" % size
+    checksum = _SUM_OF_THE_SAME + sum(name) + sum(octal_size) + kind[0]
+    fields = (name.ljust(NAME_BYTES, b"\0"), _OWNER, octal_size, _TIME, b"%06o\0 " % checksum, kind, _MAGIC)
+    return b"".join(fields).ljust(BLOCK, b"\0")
 
 
 def _pax_record(keyword: str, value: bytes) -> bytes:
