@@ -22,7 +22,7 @@ from scooter_site.common.api_errors import DETAIL_ERRORS, LIST_ERRORS, NOT_SIGNE
 
 
 def _length_of(field: str) -> int | None:
-    return ImportBatch._meta.get_field(field).max_length
+    return getattr(ImportBatch._meta.get_field(field), "max_length", None)
 
 
 class NewImportSerializer(OnlyKnownFields):

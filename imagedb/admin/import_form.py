@@ -14,7 +14,7 @@ from imagedb.services.importing import ImportFailed, own_groups
 class ImportForm(ArchiveOrUploadForm):
     """``cleaned_data`` has ``archive``, ``upload`` (see there) or ``prefix``; with that, perhaps ``manifest_name``."""
 
-    prefix = forms.CharField(
+    prefix = forms.CharField(  # type: ignore[assignment]  # a field, which Django keeps apart from the attribute
         required=False,
         max_length=500,
         widget=UnfoldAdminTextInputWidget,

@@ -80,7 +80,7 @@ class ImportBatchAdmin(StayOnPage, ModelAdmin):
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> type[ModelForm]:
         form = super().get_form(request, obj, change=change, **kwargs)
-        form.user = signed_in(request)  # type: ignore[attr-defined]  # the class is made for this request
+        form.user = signed_in(request)  # the class is made for this request
         return form
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> list[tuple[str | None, dict[str, Any]]]:

@@ -82,8 +82,8 @@ class ChunkWork:
         self._batch = batch
         self._files = files
         self._rules = rules
-        self._rows = list(chunk.rows.filter(result=Result.WAITING).order_by("row_number"))
-        self._manifest_rows = {row.row_number: ManifestRow(**row.values["manifest"]) for row in self._rows}
+        self.rows = list(chunk.rows.filter(result=Result.WAITING).order_by("row_number"))
+        self._manifest_rows = {row.row_number: ManifestRow(**row.values["manifest"]) for row in self.rows}
         self._found: dict[int, Finding] = {}
         self._new_images: dict[str, list[Image]] = defaultdict(list)  # of this chunk, by digest
         self._pixels: tuple[object, Pixels] | None = None  # of the latest source read, and which it is
@@ -91,7 +91,7 @@ class ChunkWork:
         self._catalogue = rules.sources_in_catalogue(
             {
                 self._manifest_rows[row.row_number].source_filename
-                for row in self._rows
+                for row in self.rows
                 if self._is_modified(row) and "source_row" not in row.values
             }
         )
@@ -116,7 +116,7 @@ class ChunkWork:
     def _groups(self) -> list[list[ImportRow]]:
         """The rows by source, each source before what was made from it."""
         groups: dict[object, list[ImportRow]] = defaultdict(list)
-        for row in self._rows:
+        for row in self.rows:
             if self._is_modified(row):
                 name = self._manifest_rows[row.row_number].source_filename
                 groups[row.values.get("source_row", name)].append(row)
@@ -125,7 +125,7 @@ class ChunkWork:
         return list(groups.values())
 
     def _load_rows_of_sources(self) -> dict[int, ImportRow]:
-        elsewhere = {row.values["source_row"] for row in self._rows if "source_row" in row.values} - set(
+        elsewhere = {row.values["source_row"] for row in self.rows if "source_row" in row.values} - set(
             self._manifest_rows
         )
         rows = self._batch.rows.filter(row_number__in=elsewhere).select_related("image__image_class")

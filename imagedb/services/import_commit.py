@@ -37,7 +37,10 @@ def commit(batch: ImportBatch, claim: import_state.Claim, findings: list[Finding
         except IntegrityError:
             _store(batch, claim, findings, _put_in_one_by_one)
     # Files of rows that have become no image: of this try, and of one before that was cut off.
-    import_store.discard_files(finding.row for finding in (findings if claim.is_again else with_files))
+    begun = findings if claim.is_again else with_files
+    import_store.discard_files(finding.row for finding in begun if not finding.is_new)
+    if claim.is_again:
+        import_store.discard_unfinished(finding.row for finding in findings)
 
 
 def _store(

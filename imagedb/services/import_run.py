@@ -87,32 +87,47 @@ class _Worker:
         return Outcome.OVER
 
     def _do(self, claim: Claim, files: ImageFiles) -> None:
+        rows: list[ImportRow] = []
+
+        def after_row() -> None:
+            self._after_row()
+            import_state.renew_lease(claim)
+
         try:
             if claim.chunk.attempts > MAX_ATTEMPTS:
                 self._set_apart(claim)
                 return
             self._rules.forget_unsaved()
+            work = ChunkWork(self._batch, claim.chunk, files, self._rules)
+            rows = work.rows
+            commit(self._batch, claim, work.findings(after_row), self._rules)
+        except BaseException as error:
+            if claim.held.exists() and not isinstance(error, ImportTakenOver):
+                import_state.give_back(claim)
+                raise
+            # Whatever came of it, it is no longer ours: another worker has it, or the import is over.
+            logger.warning("Chunk %s of import %s: %s", claim.chunk.number, self._batch.pk, error)
+            self._leave(claim, rows)
+            if not isinstance(error, Exception):
+                raise
 
-            def after_row() -> None:
-                self._after_row()
-                import_state.renew_lease(claim)
-
-            findings = ChunkWork(self._batch, claim.chunk, files, self._rules).findings(after_row)
-            commit(self._batch, claim, findings, self._rules)
-        except ImportTakenOver as reason:
-            logger.warning("%s", reason)
-            # Whoever has it now may have been done with it before our last file was written.
-            chunk = ImportChunk.objects.filter(pk=claim.chunk.pk)
-            if not chunk.filter(is_done=False, batch__status=ImportStatus.RUNNING).exists():
-                import_store.discard_files(ImportRow.objects.filter(chunk=claim.chunk))
-        except BaseException:
-            import_state.give_back(claim)
-            raise
+    def _leave(self, claim: Claim, rows: list[ImportRow]) -> None:
+        """Remove the files of a chunk that is not ours any more, unless another worker is writing them right now."""
+        others = ImportChunk.objects.filter(pk=claim.chunk.pk, is_done=False, batch__status=ImportStatus.RUNNING)
+        if others.exists():
+            return
+        # Whoever had it may have been done with it before our last file was written.
+        with_images = ImportRow.objects.filter(
+            pk__in=[row.pk for row in rows], result=ImportRow.Result.IMPORTED
+        ).values_list("pk", flat=True)
+        kept = set(with_images)
+        import_store.discard_files(row for row in rows if row.pk not in kept)
 
     def _set_apart(self, claim: Claim) -> None:
         """Deal with a chunk that has cost several workers their lives: its rows one by one, then not at all."""
         rows = list(claim.chunk.rows.filter(result=ImportRow.Result.WAITING))
         import_store.discard_files(rows)
+        import_store.discard_unfinished(rows)
         if len(rows) > 1:
             import_state.split(claim, rows)
             return

@@ -287,7 +287,9 @@ def close(batch: ImportBatch, status: ImportStatus, error: str = "") -> None:
 def remove_leftovers(batch: ImportBatch) -> None:
     """Remove the files of chunks that were begun and will not be finished, because the import is over."""
     for chunk in ImportChunk.objects.filter(batch=batch, is_done=False).exclude(claimed_by=None):
-        import_store.discard_files(chunk.rows.all())
+        rows = list(chunk.rows.all())
+        import_store.discard_files(rows)
+        import_store.discard_unfinished(rows)
         ImportChunk.objects.filter(pk=chunk.pk).update(claimed_by=None, claimed_at=None)
 
 

@@ -11,7 +11,7 @@ from django.core.files.storage import Storage
 
 from imagedb import pixels
 from imagedb.models import Image, ImportRow
-from scooter_site.common.storage import protected_storage
+from scooter_site.common.storage import LocalStorage, protected_storage
 
 ORIGINAL, RENDITION, THUMBNAIL = "original", "rendition", "thumbnail"
 RENDITION_ENDING, THUMBNAIL_ENDING = ".png", ".jpg"
@@ -31,12 +31,19 @@ def discard_files(rows: Iterable[ImportRow]) -> None:
     """Remove whatever files rows may have left that have become no image of their own."""
     storage = protected_storage()
     for row in rows:
-        if row.result == ImportRow.Result.IMPORTED:
-            continue
         for ending in pixels.ENDINGS.values():
             storage.delete(_name(ORIGINAL, row, ending))
         storage.delete(_name(RENDITION, row, RENDITION_ENDING))
         storage.delete(_name(THUMBNAIL, row, THUMBNAIL_ENDING))
+
+
+def discard_unfinished(rows: Iterable[ImportRow]) -> None:
+    """Remove what a worker killed in the middle of writing left of rows' files. A bucket has an object or has not."""
+    storage = protected_storage()
+    if isinstance(storage, LocalStorage):
+        for row in rows:
+            for folder in (ORIGINAL, RENDITION, THUMBNAIL):
+                storage.delete_unfinished(_name(folder, row, ending=""))
 
 
 def _name(folder: str, row: ImportRow, ending: str) -> str:

@@ -112,10 +112,14 @@ def _check_level(level: str, totals: Totals, pool: ThreadPoolExecutor, *, digest
         raise CannotCheck(f"{storage.location} does not exist, but rows have files in it. Is the disk mounted?")
     suspects: list[Finding] = []
     look = partial(_look_at, storage, level, digests)
+    # Where nothing is waited for, threads cost more than they save.
+    looked: Callable[..., Iterable[list[Finding]]] = (
+        map if isinstance(storage, LocalStorage) and not digests else pool.map
+    )
     for batch in batched(side_by_side(known_files(level), storage.listing()), BATCH):
         totals.known += sum(known is not None for known, _ in batch)
         totals.stored += sum(stored is not None for _, stored in batch)
-        for found in pool.map(look, batch):
+        for found in looked(look, batch):
             suspects += found
         if len(suspects) >= BATCH:
             yield from _confirmed(storage, level, suspects, totals)

@@ -8,6 +8,7 @@
 Object names are opaque (``opaque_name``), and the content type is ours, never the uploader's.
 """
 
+import glob
 import os
 import tempfile
 import uuid
@@ -122,6 +123,12 @@ class LocalStorage(FileSystemStorage):
             Path(temporary).unlink(missing_ok=True)
             raise
         return name
+
+    def delete_unfinished(self, name: str) -> None:
+        """Remove what a killed process left of its tries to write a file. ``name`` may lack its ending."""
+        path = Path(self.path(name))
+        for temporary in path.parent.glob(f".{glob.escape(path.name)}.*{UNFINISHED_ENDING}"):
+            temporary.unlink(missing_ok=True)
 
     def download_link(self, name: str, content_disposition: str) -> str | None:
         """Where a browser may fetch a file itself: nowhere, it is sent through the app."""

@@ -96,7 +96,7 @@ class TestRules:
         ("content", "words"),
         [
             (b"", "empty"),
-            (png_bytes(1)[:300], "damaged"),
+            (png_bytes(1)[:300], "cut short"),
             (b"<html><script>alert(1)</script>", "not an image"),
             (pictures.png(50_000, 50_000, 1, 0), "pixels"),
             (pictures.animation("GIF"), "several frames"),
