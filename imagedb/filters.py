@@ -1,6 +1,7 @@
 """Query parameters of the image list."""
 
 from typing import Any
+from uuid import UUID
 
 import django_filters
 from django.contrib.auth.models import AnonymousUser
@@ -137,7 +138,7 @@ class ImageFilter(django_filters.FilterSet):
     def of_synset(self, queryset: QuerySet, name: str, value: str) -> QuerySet:
         return queryset.filter(image_class=_key(ImageClass.objects.filter(synset=value)))
 
-    def of_source(self, queryset: QuerySet, name: str, value: object) -> QuerySet:
+    def of_source(self, queryset: QuerySet, name: str, value: UUID) -> QuerySet:
         return queryset.filter(source=_key(visible_images(self._user).filter(public_id=value)))
 
     @property

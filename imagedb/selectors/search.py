@@ -87,7 +87,7 @@ class _OwnWordsHave(Func):
 
     output_field = BooleanField()
 
-    def as_sql(self, compiler: Any, connection: Any, **context: Any) -> tuple[str, list[Any]]:
+    def as_sql(self, compiler: Any, connection: Any, *args: Any, **context: Any) -> tuple[str, Any]:
         key, query = self.get_source_expressions()
         column, _ = compiler.compile(key)
         wanted, parameters = compiler.compile(query)

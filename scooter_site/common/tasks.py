@@ -16,7 +16,8 @@ from kombu.exceptions import OperationalError as BrokerUnavailable
 logger = logging.getLogger(__name__)
 
 # What a second try can mend; anything else is a bug and must be seen. The storage in use knows its own errors.
-RETRYABLE = (OperationalError, ConnectionError, TimeoutError, *storages["private"].TRANSIENT_ERRORS)
+_private: Any = storages["private"]
+RETRYABLE = (OperationalError, ConnectionError, TimeoutError, *_private.TRANSIENT_ERRORS)
 
 
 def task(function: Callable[..., None]) -> Task:
