@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
-from leaderboard.statistics.comparison import Estimate, rank_interval, rank_probabilities
+from leaderboard.statistics.comparison import DifferenceOfTwo, Estimate, compare, rank_interval, rank_probabilities
 from leaderboard.statistics.descriptives import Descriptives, describe
 from leaderboard.statistics.detection import Detection, auc_interval, describe_detection
 from leaderboard.statistics.equivalence import Equivalence, default_bound, holm, two_one_sided_tests
@@ -115,10 +116,8 @@ def place(analyses: Sequence[Analysis], *, seed: int = 0) -> list[Place]:
     """
     adjusted = holm([one.equivalence.p_value if one.equivalence else None for one in analyses])
     ranks = rank([one.mixed_model.difference if one.mixed_model else None for one in analyses])
-    models = [one.mixed_model for one in analyses if one.mixed_model]
-    probabilities = rank_probabilities(
-        [Estimate(model.difference, model.standard_error, model.degrees_of_freedom) for model in models], seed=seed
-    )
+    estimates = [_estimate(one.mixed_model) for one in analyses if one.mixed_model]
+    probabilities = rank_probabilities(estimates, seed=seed)
     intervals = rank_interval(probabilities)
     places, scored = [], 0
     for one, p_value, own_rank in zip(analyses, adjusted, ranks, strict=True):
@@ -129,6 +128,34 @@ def place(analyses: Sequence[Analysis], *, seed: int = 0) -> list[Place]:
         places.append(Place(p_value, own_rank, intervals[scored], row))
         scored += 1
     return places
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two pairs of one board, by their places among the analyses; ``result`` is first minus second."""
+
+    first: int
+    second: int
+    result: DifferenceOfTwo
+    holm_p_value: float  # over all comparisons of the board
+
+
+def compare_all(analyses: Sequence[Analysis]) -> list[Comparison]:
+    """Compare every two analyses that have a mixed model; all must be on one scale."""
+    estimates = [
+        (number, _estimate(one.mixed_model)) for number, one in enumerate(analyses) if one.mixed_model is not None
+    ]
+    compared = [(first, second, compare(one, other)) for (first, one), (second, other) in combinations(estimates, 2)]
+    adjusted = holm([result.p_value for _, _, result in compared])
+    return [
+        Comparison(first, second, result, p_value)
+        for (first, second, result), p_value in zip(compared, adjusted, strict=True)
+        if p_value is not None
+    ]
+
+
+def _estimate(model: MixedModel) -> Estimate:
+    return Estimate(model.difference, model.standard_error, model.degrees_of_freedom)
 
 
 def _repeated_answers(ratings: Ratings) -> int:

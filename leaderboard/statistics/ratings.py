@@ -12,6 +12,7 @@ class Ratings:
 
     ``values`` (n,) in points of the scale; ``is_modified`` (n,) boolean; ``participants`` (n,) and ``images`` (n,)
     codes from 0. An image is its kind and its id: ids of modified and clean images may coincide in foreign files.
+    ``image_ids`` (images,) are the ids that the codes stand for, as ``from_columns`` was given them.
     """
 
     values: NDArray[np.float64]
@@ -20,6 +21,7 @@ class Ratings:
     images: NDArray[np.intp]
     participant_count: int
     image_count: int
+    image_ids: NDArray[np.generic]
 
     @classmethod
     def from_columns(
@@ -42,7 +44,7 @@ class Ratings:
         if not np.isfinite(value_array).all():
             raise ValueError("every value must be a finite number")
         participant_ids, participant_codes = np.unique(participant_array, return_inverse=True)
-        _, image_codes = np.unique(image_array, return_inverse=True)
+        image_ids, image_codes = np.unique(image_array, return_inverse=True)
         kinds_and_ids, both_codes = np.unique(2 * image_codes + modified_array, return_inverse=True)
         return cls(
             values=value_array,
@@ -51,6 +53,7 @@ class Ratings:
             images=both_codes,
             participant_count=participant_ids.size,
             image_count=kinds_and_ids.size,
+            image_ids=image_ids[kinds_and_ids // 2],
         )
 
     def mirrored(self, middle: float) -> "Ratings":

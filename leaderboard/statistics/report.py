@@ -1,8 +1,9 @@
 """An analysis as JSON and as a results paragraph."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from leaderboard.statistics.analysis import Analysis, Place
+from leaderboard.statistics.analysis import Analysis, Comparison, Place
 from leaderboard.statistics.equivalence import Equivalence
 from leaderboard.statistics.mixed_model import MixedModel
 from leaderboard.statistics.reliability import Reliability
@@ -88,6 +89,31 @@ def as_text(analysis: Analysis, place: Place | None = None) -> str:
             f"p {_p_value(place.holm_p_value)}."
         )
     return " ".join(sentences)
+
+
+def comparison_as_json(comparison: Comparison, names: Sequence[str]) -> dict[str, Any]:
+    """A comparison of two of the analyses called ``names``, in the scale's own points and direction."""
+    result = comparison.result
+    return {
+        "first": names[comparison.first],
+        "second": names[comparison.second],
+        "difference_first_minus_second": result.difference,
+        "standard_error": result.standard_error,
+        "df": result.degrees_of_freedom,
+        "ci95": list(result.interval),
+        "p_value": result.p_value,
+        "holm_p_value": comparison.holm_p_value,
+    }
+
+
+def comparison_as_text(comparison: Comparison, names: Sequence[str]) -> str:
+    """The same as a sentence."""
+    result = comparison.result
+    return (
+        f"{names[comparison.first]} against {names[comparison.second]}: their differences of clean and modified images "
+        f"differ by {result.difference:+.3f} points{_interval('95 %', result.interval)}, p {_p_value(result.p_value)}, "
+        f"Holm-adjusted p {_p_value(comparison.holm_p_value)}."
+    )
 
 
 def _model_sentences(analysis: Analysis, model: MixedModel) -> list[str]:

@@ -8,9 +8,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from leaderboard.statistics.analysis import RatingScale, analyse, place
+from leaderboard.image_effects_file import UnwritableFile, write_image_effects
+from leaderboard.statistics.analysis import RatingScale, analyse, compare_all, place
 from leaderboard.statistics.ratings_file import UnreadableRatings, read_ratings
-from leaderboard.statistics.report import as_json, as_text
+from leaderboard.statistics.report import as_json, as_text, comparison_as_json, comparison_as_text
 
 
 class Command(BaseCommand):
@@ -36,17 +37,28 @@ class Command(BaseCommand):
             metavar="N",
             help="Add intervals from N draws of the participants (slow: N fits; 10 N draws for the AUC).",
         )
+        parser.add_argument(
+            "--image-effects",
+            type=Path,
+            metavar="OUT.csv",
+            help="Write what the mixed model predicts of every single image to this file.",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["scale_min"] >= options["scale_max"]:
             raise CommandError("--scale-min must be below --scale-max.", returncode=2)
         scale = RatingScale(options["scale_min"], options["scale_max"], options["high_means"] == "modified")
-        analyses = []
+        if options["image_effects"] and options["image_effects"].resolve() in {
+            path.resolve() for path in options["files"]
+        }:
+            raise CommandError("--image-effects: names a file of ratings; give another name.", returncode=2)
+        read, analyses = [], []
         for path in options["files"]:
             try:
                 ratings = read_ratings(path, scale)
             except UnreadableRatings as error:
                 raise CommandError(str(error), returncode=2) from error
+            read.append(ratings)
             analyses.append(
                 analyse(
                     ratings,
@@ -59,13 +71,23 @@ class Command(BaseCommand):
             )
         several = len(analyses) > 1
         places = place(analyses, seed=options["seed"]) if several else [None] * len(analyses)
-        results = list(zip(options["files"], analyses, places, strict=True))
+        names = [str(path) for path in options["files"]]
+        comparisons = compare_all(analyses)
+        results = list(zip(names, analyses, places, strict=True))
+        if options["image_effects"]:
+            fitted = zip(names, read, [one.mixed_model for one in analyses], strict=True)
+            try:
+                write_image_effects(options["image_effects"], fitted)
+            except UnwritableFile as error:
+                raise CommandError(str(error), returncode=2) from error
         if options["format"] == "text":
-            paragraphs = [(f"{path}: " if several else "") + as_text(one, stands) for path, one, stands in results]
+            paragraphs = [(f"{name}: " if several else "") + as_text(one, stands) for name, one, stands in results]
+            paragraphs += [comparison_as_text(comparison, names) for comparison in comparisons]
             self.stdout.write("\n\n".join(paragraphs))
             return
-        pairs = [{"file": str(path), **as_json(one, stands)} for path, one, stands in results]
-        self.stdout.write(json.dumps({"pairs": pairs} if several else pairs[0], indent=1, allow_nan=False))
+        pairs = [{"file": name, **as_json(one, stands)} for name, one, stands in results]
+        board = {"pairs": pairs, "comparisons": [comparison_as_json(comparison, names) for comparison in comparisons]}
+        self.stdout.write(json.dumps(board if several else pairs[0], indent=1, allow_nan=False))
 
 
 def _finite(text: str) -> float:
