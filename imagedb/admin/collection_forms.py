@@ -14,7 +14,7 @@ from unfold.widgets import (
 
 from imagedb.models import Collection, CollectionVersion, Image
 from imagedb.selectors import visible_images
-from imagedb.services.collections import VERSION_NAME, next_version_name
+from imagedb.services.collections import VERSION_NAME, misplaced_images, next_version_name
 from imagedb.services.importing import own_groups
 
 
@@ -46,7 +46,21 @@ class CollectionForm(forms.ModelForm):
         values = super().clean() or self.cleaned_data
         if values.get("min_confidence") is not None and "target_model" in values and values["target_model"] is None:
             raise ValidationError({"target_model": "Say whose confidence the threshold is about."})
+        if self.instance.pk and "visibility" in values and "group" in values:
+            self._refuse_to_open_private_images(values)
         return values
+
+    def _refuse_to_open_private_images(self, values: dict[str, Any]) -> None:
+        now = self.instance
+        would_be = Collection(
+            pk=now.pk,
+            visibility=values["visibility"],
+            group=values["group"],
+            created_by_id=now.created_by_id,
+            is_demo=now.is_demo,
+        )
+        if problems := misplaced_images(would_be):
+            raise ValidationError({"visibility": problems})
 
 
 class VersionForm(forms.ModelForm):

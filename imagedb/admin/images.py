@@ -65,7 +65,8 @@ class CollectionVersionFilter(DropdownFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         versions = visible_versions(signed_in(request)).order_by("collection__name", "pk")
-        return [(str(version.pk), str(version)) for version in versions]
+        names = versions.values_list("pk", "collection__name", "version")
+        return [(str(pk), f"{collection} {version}") for pk, collection, version in names]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         value = self.value()

@@ -10,7 +10,7 @@ from typing import IO, Any
 from django.contrib.auth.models import User
 from django.core.files.base import File
 from django.db import transaction
-from django.db.models import BigIntegerField, Case, Exists, F, OuterRef, Q, Value, When
+from django.db.models import BigIntegerField, Case, Exists, F, OuterRef, Q, QuerySet, Value, When
 from django.utils import timezone
 
 from imagedb.models import (
@@ -45,6 +45,7 @@ __all__ = [
     "crop_image",
     "delete_draft",
     "freeze",
+    "misplaced_images",
     "modified_versions_in",
     "new_version",
     "problems_before_freezing",
@@ -135,7 +136,19 @@ def problems_before_freezing(version: CollectionVersion) -> list[str]:
         problems.append("It has no licence.")
     if not version.citation.strip():
         problems.append("It does not say how to cite it.")
-    for what, is_wrong in [("have no licence of their own", Q(licence="")), *misplaced(version.collection)]:
+    faults = [("have no licence of their own", Q(licence="")), *misplaced(version.collection)]
+    return problems + _told(images, faults)
+
+
+def misplaced_images(collection: Collection) -> list[str]:
+    """Which images, of any version, do not belong into a collection of this visibility and group, in words."""
+    members = CollectionImage.objects.filter(version__collection=collection.pk)
+    return _told(Image.objects.filter(pk__in=members.values("image")), misplaced(collection))
+
+
+def _told(images: QuerySet[Image], faults: list[tuple[str, Q]]) -> list[str]:
+    problems = []
+    for what, is_wrong in faults:
         wrong = images.filter(is_wrong)
         if count := wrong.count():
             names = list(wrong.order_by("pk").values_list("original_filename", flat=True)[:EXAMPLES_NAMED])

@@ -110,6 +110,23 @@ def test_after_freezing_a_collection_keeps_its_name_and_terms(client, draft, res
     assert (collection.name, collection.description) == ("Roofs", "More words.")
 
 
+def test_a_collection_with_private_images_is_not_opened(client, researcher):
+    lab = Group.objects.create(name="Lab")
+    researcher.groups.add(lab)
+    collection = catalogue.collection(name="Roofs", slug="roofs", visibility="private", group=lab)
+    image = factories.clean_image(visibility="private", group=lab, original_filename="secret.png", licence="CC0")
+    services.freeze(catalogue.version(image, of=collection), researcher)
+    for values in ({"visibility": "public", "group": lab.pk}, {"visibility": "private", "group": ""}):
+        answer = client.post(change_url(collection), collection_fields(**values))
+        assert "1 of its images are private" in text_of(answer)
+    collection.refresh_from_db()
+    assert (collection.visibility, collection.group) == ("private", lab)
+    Image.objects.update(visibility="registered")
+    client.post(change_url(collection), collection_fields(visibility="public", group=""))
+    collection.refresh_from_db()
+    assert (collection.visibility, collection.group) == ("public", None)
+
+
 # --- Drafts ---------------------------------------------------------------------------------------------------
 
 
