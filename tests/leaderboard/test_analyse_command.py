@@ -133,7 +133,7 @@ class TestPlan:
         header, row = self.plan("--participants", "690", *self.VARIANCES, "--pounds", "4.57")
 
         assert header.split() == ["participants", "ratings", "interval", "width", "power", "cost"]
-        assert row.split() == ["690", "69000", "2.347", "1.000", "£3,153.30"]
+        assert row.split() == ["690", "69000", "2.348", "1.000", "£3,153.30"]
 
     def test_the_number_that_a_power_needs(self):
         lines = self.plan("--power", "0.8", "0.95", *self.VARIANCES)

@@ -57,6 +57,8 @@ def test_the_formula_is_what_fits_of_simulated_studies_give(design):
 
     assert np.std([fit.difference for fit in fits]) == pytest.approx(promised.standard_error, rel=0.25)
     assert np.mean([fit.standard_error for fit in fits]) == pytest.approx(promised.standard_error, rel=0.08)
+    degrees = np.median([fit.degrees_of_freedom for fit in fits])
+    assert degrees == pytest.approx(promised.degrees_of_freedom, rel=0.12)
     widths = [np.ptp(fit.interval(0.9)) for fit in fits]
     assert np.mean(widths) == pytest.approx(promised.interval_width, rel=0.08)
 
