@@ -106,7 +106,7 @@ def full_design() -> None:
     fit = fit_mixed_model(ratings)
     fitted_wall, fitted_cpu = time.perf_counter() - wall, time.process_time() - cpu
     in_scale = Ratings.from_columns(
-        np.clip(ratings.values, -100, 100), ratings.is_modified, ratings.participants, ratings.images
+        np.clip(ratings.values, -100, 100).round(), ratings.is_modified, ratings.participants, ratings.images
     )
     start = time.process_time()
     analyse(in_scale, RatingScale(-100, 100, True))
