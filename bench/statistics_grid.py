@@ -4,7 +4,7 @@
 
 For each cell: mean error of the difference in standard errors of that mean, share of 90 % intervals that hold the true
 difference, share of studies at the bound that are called imperceptible (at most 5 %), share of fits on a boundary. A
-share of N studies is known to about 2 * sqrt(p * (1 - p) / N). The table is in docs/statistics.md.
+share of N studies is known to about 2 * sqrt(p * (1 - p) / N). Figures are in docs/statistics.md.
 """
 
 import argparse
