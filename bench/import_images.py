@@ -66,7 +66,9 @@ def main() -> None:
     )
 
     bare = measured([sys.executable, str(PROJECT / "bench" / "bare_import.py"), str(images)], dict(os.environ))
-    print(f"bare, 1 process      : wall {bare.wall:6.1f} s, CPU {bare.cpu:6.1f} s, peak {bare.peak_mb:.0f} MB")
+    print(
+        f"bare, 1 process      : wall {bare.wall:6.1f} s, CPU {bare.cpu:6.1f} s, peak {bare.peak_mb:.0f} MB", flush=True
+    )
     with ExitStack() as stack:
         work = options.folder / f"run-{os.getpid()}"
         work.mkdir()
@@ -203,8 +205,8 @@ def import_by_celery(environment: dict[str, str], work: Path, images: Path, coun
     with ExitStack() as stack:
         valkey = stack.enter_context(ValkeyServer(port=free_port(), data_dir=work / "valkey"))
         environment = {**environment, "REDIS_URL": f"redis://127.0.0.1:{valkey.port}/0"}
-        stack.enter_context(running([*web, "--log-level", "warning"], environment))
-        celery = stack.enter_context(running([*worker, "--loglevel", "WARNING"], environment))
+        stack.enter_context(running([*web, "--log-level", "warning"], environment, work / "web.log"))
+        celery = stack.enter_context(running([*worker, "--loglevel", "WARNING"], environment, work / "worker.log"))
         site = f"http://127.0.0.1:{port}"
         wait_until(lambda: httpx.get(f"{site}/health/").status_code == 200, "the web server answers", 120)
         wait_until(lambda: len(children_of(celery.pid)) >= WORKERS, "the worker is there", 120)
@@ -260,8 +262,9 @@ def assert_imported(count: int) -> None:
 
 
 @contextmanager
-def running(command: list[str], environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen(command, cwd=PROJECT, env=environment)
+def running(command: list[str], environment: dict[str, str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=output, stderr=output)
     try:
         yield process
     finally:

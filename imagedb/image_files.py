@@ -13,6 +13,7 @@ import zipfile
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import IO, Generic, Protocol, TypeVar
 
@@ -311,9 +312,14 @@ class FileFinder:
         """``base`` is the manifest's own folder below the root: paths may be relative to either."""
         self._names = set(names)
         self._base = PurePosixPath(base)
-        self._by_basename: dict[str, list[str]] = defaultdict(list)
+
+    @cached_property
+    def _by_basename(self) -> dict[str, list[str]]:
+        # Not made before it is needed: most manifests give whole paths, and this takes as much memory as all the rest.
+        by_basename = defaultdict(list)
         for name in sorted(self._names):
-            self._by_basename[PurePosixPath(name).name].append(name)
+            by_basename[PurePosixPath(name).name].append(name)
+        return by_basename
 
     def find(self, filename: str) -> str:
         """The name of the one file that ``filename`` means. Raises FileProblem if there is none, or several."""
@@ -337,17 +343,20 @@ class RowFiles:
         self._file_of: dict[str, str] = {}
         self._unclear: dict[str, str] = {}
         finder = FileFinder(files.names, base)
-        filenames_of: dict[str, set[str]] = defaultdict(set)
+        first_to_mean: dict[str, str] = {}
+        meant_by_several: dict[str, set[str]] = defaultdict(set)
         for filename in filenames:
             try:
-                self._file_of[filename] = finder.find(filename)
-                filenames_of[self._file_of[filename]].add(filename)
+                file = self._file_of[filename] = finder.find(filename)
+                first = first_to_mean.setdefault(file, filename)
+                if first != filename:
+                    meant_by_several[file] |= {first, filename}
             except FileProblem as problem:
                 hint = f" ({files.hint})" if files.hint and isinstance(problem, NoSuchFile) else ""
                 self._unclear[filename] = f"{filename} in {files.label}: {problem}{hint}"
-        for file, meaning_it in filenames_of.items():
+        for file, meaning_it in meant_by_several.items():
             # Two folders of the manifest, one file of that basename: it can belong to one of them only.
-            for filename in meaning_it - {file} if len(meaning_it) > 1 else ():
+            for filename in meaning_it - {file}:
                 others = ", ".join(sorted(meaning_it - {filename}))
                 self._unclear[filename] = f"only {file} has that name, and {others} means it too; write the whole path"
         self.unused = sorted(set(files.names) - set(self._file_of.values()))

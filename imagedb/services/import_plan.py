@@ -25,8 +25,8 @@ Result = ImportRow.Result
 
 # Some seconds of work: little is lost with a worker, and a transaction is worth its cost.
 CHUNK_ROWS = 32
-# What is known of each file and row while planning takes about 1.2 kB.
-MAX_ROWS = 200_000
+# What is known of each file and row while planning takes about 1 kB.
+MAX_ROWS = 100_000
 # Rows written in one transaction: SQLite lets nobody else write meanwhile.
 SLICE = 1000
 
