@@ -63,12 +63,12 @@ class ImportBatchAdmin(StayOnPage, ModelAdmin):
         "new",
         "already_there",
         "failed",
-        "is_dry_run",
+        "dry_run",
         "created_at",
         "created_by",
     )
     list_select_related = ("created_by",)
-    list_filter = (("status", ChoicesDropdownFilter),)
+    list_filter = (("status", ChoicesDropdownFilter), "is_dry_run")
     list_filter_submit = True
     search_fields = ("source_name",)
     form = ImportForm
@@ -84,11 +84,12 @@ class ImportBatchAdmin(StayOnPage, ModelAdmin):
         return form
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> list[tuple[str | None, dict[str, Any]]]:
-        settings = ("visibility", "group", "licence", "attribution", "is_dry_run")
+        settings = ("visibility", "group", "licence", "attribution")
         if obj is None:
             files = ("archive", "prefix", "manifest_name") if has_bucket() else ("archive",)
-            return [(None, {"fields": (*files, *settings)})]
-        return [("Settings of this import", {"fields": (*settings, "source", "location", "created_by")})]
+            return [(None, {"fields": (*files, *settings, "is_dry_run")})]
+        place = ("source", "location") if obj.location else ("source",)
+        return [("Settings of this import", {"fields": (*settings, *place, "created_by")})]
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         # What was uploaded is a record: it can be looked at, not edited.
@@ -222,6 +223,10 @@ class ImportBatchAdmin(StayOnPage, ModelAdmin):
     @display(description="failed", ordering="failed_count")
     def failed(self, batch: ImportBatch) -> int:
         return batch.failed_count
+
+    @display(description="dry run", ordering="is_dry_run")
+    def dry_run(self, batch: ImportBatch) -> str:
+        return "Dry run" if batch.is_dry_run else ""
 
     @display(description="status", ordering="status", label=STATUS_LABELS)
     def status_label(self, batch: ImportBatch) -> str:

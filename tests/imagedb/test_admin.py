@@ -151,7 +151,7 @@ def test_a_dry_run_says_what_would_happen(client, researcher, django_capture_on_
     assert "Dry run" in page
     assert "Would be imported 1" in page
     assert "nothing was imported. Correct the rows below in your manifest" in page
-    assert "Rows that would go in" in page
+    assert "Good rows" in page
     assert "Look at the images" not in page
 
 
