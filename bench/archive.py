@@ -24,6 +24,7 @@ RUNS = 9
 # Sets by class index: the first is measured against tar, all for memory.
 SETS = {1: 1_000, 0: 100, 2: 10_000}
 MEASURED_CLASS = 1
+KINDS = ("zip", "webdataset")
 
 
 def main() -> None:
@@ -78,7 +79,7 @@ def make_images(root: Path) -> dict[str, list[str]]:
     import numpy as np
     from PIL import Image as Picture
 
-    from imagedb.models import Image, ImageClass
+    from imagedb.models import Attack, Image, ImageClass, Prediction, TargetModel
 
     pixels = np.random.default_rng(1).integers(0, 256, (375, 500, 3), dtype=np.uint8)
     noise = Picture.fromarray(pixels).resize((250, 188), Picture.Resampling.BOX).resize((500, 375))
@@ -101,30 +102,44 @@ def make_images(root: Path) -> dict[str, list[str]]:
             file |= {part: name, f"{part}_bytes": len(own), f"{part}_crc32": zlib.crc32(own)}
             file[f"{part}_sha256"] = hashlib.sha256(own).hexdigest()
         files.append(file)
-    rows = []
+    attack = Attack.objects.create(name="Attack", slug="attack")
+    model = TargetModel.objects.create(name="Model", slug="model")
+    shared = {
+        "original_format": "JPEG",
+        "original_mode": "RGB",
+        "width": 500,
+        "height": 375,
+        "visibility": "public",
+        "licence": "CC0-1.0",
+        "attribution": "Noise",
+        "thumbnail": "thumbnail/none.jpg",
+    }
+    distances = {"linf": 8, "l2": 4.123456789, "changed_share": 0.987654321, "ssim": 0.954321, "ciede2000": 1.23456789}
     for class_index, count in SETS.items():
         image_class = ImageClass.objects.get(index=class_index)
+        other_class = ImageClass.objects.get(index=class_index + 3)
+        rows = []
         for number in range(count):
-            digest = hashlib.sha256(f"{class_index} {number}".encode()).hexdigest()
-            row = {**files[number % len(files)], "thumbnail": "thumbnail/none.jpg"}
+            row = {**shared, **files[number % len(files)], "image_class": image_class}
             if class_index != MEASURED_CLASS:
-                row["original_sha256"] = digest
-            rows.append(
-                Image(
-                    kind="clean",
-                    image_class=image_class,
-                    original_filename=f"{number}.jpg",
-                    original_format="JPEG",
-                    original_mode="RGB",
-                    width=500,
-                    height=375,
-                    visibility="public",
-                    licence="CC0-1.0",
-                    attribution="Noise",
-                    **row,
-                )
-            )
-    Image.objects.bulk_create(rows, batch_size=500)
+                row["original_sha256"] = hashlib.sha256(f"{class_index} {number}".encode()).hexdigest()
+            rows.append(Image(**row, kind="clean", original_filename=f"{number}.jpg"))
+        # Half are clean images, and half are what was made from them.
+        clean = Image.objects.bulk_create(rows[::2], batch_size=500)
+        for image, source in zip(rows[1::2], clean, strict=True):
+            image.kind, image.source, image.attack, image.target_model = "modified", source, attack, model
+            image.comparison = "same_size"
+            for name, value in distances.items():
+                setattr(image, name, value)
+        modified = Image.objects.bulk_create(rows[1::2], batch_size=500)
+        Prediction.objects.bulk_create(
+            [
+                Prediction(image=image, target_model=model, predicted_class=answer, confidence=0.987654321)
+                for images, answer in ((clean, image_class), (modified, other_class))
+                for image in images
+            ],
+            batch_size=500,
+        )
     return {part: [str(file[part]) for file in files[: SETS[MEASURED_CLASS]]] for part in contents}
 
 
@@ -135,21 +150,34 @@ def measure(address: str, server: int, folder: Path, stored: dict[str, list[str]
     for part, names in stored.items():
         (folder / "names").write_text("\n".join(names))
         megabytes = sum((root / name).stat().st_size for name in names) / 1e6
-        seconds: dict[str, list[float]] = {"tar": [], "zip": [], "webdataset": []}
+        # What tar is held against: for a ZIP the images, for WebDataset its files: images, descriptions, classes.
+        address_of = {
+            kind: f"{address}?class_index={MEASURED_CLASS}&files={part}&archive_type={kind}" for kind in KINDS
+        }
+        unpacked = folder / f"unpacked-{part}"
+        unpacked.mkdir()
+        timed(f"curl --fail --silent '{address_of['webdataset']}' | tar xf - -C {unpacked}")
+        commands = {
+            "tar of the images": f"tar cf - -C {root} -T {folder}/names | cat > /dev/null",
+            "ZIP": f"curl --fail --silent --output /dev/null '{address_of['zip']}'",
+            "tar of the samples": f"tar cf - -C {unpacked} . | cat > /dev/null",
+            "WebDataset": f"curl --fail --silent --output /dev/null '{address_of['webdataset']}'",
+        }
+        seconds: dict[str, list[float]] = {what: [] for what in commands}
         for _ in range(RUNS + 1):  # the first run of each only warms the cache
-            seconds["tar"].append(timed(f"tar cf - -C {root} -T {folder}/names | cat > /dev/null"))
-            for kind in ("zip", "webdataset"):
-                query = f"class_index={MEASURED_CLASS}&files={part}&archive_type={kind}"
-                seconds[kind].append(timed(f"curl --fail --silent --output /dev/null '{address}?{query}'"))
-        median = {kind: statistics.median(times[1:]) for kind, times in seconds.items()}
+            for what, command in commands.items():
+                seconds[what].append(timed(command))
+        median = {what: statistics.median(times[1:]) for what, times in seconds.items()}
         print(f"\n{len(names):,} {part}s, {megabytes:.0f} MB; medians of {RUNS} alternating runs")
-        for kind, time_taken in median.items():
-            share = f"  {median['tar'] / time_taken:4.0%} of tar" if kind != "tar" else ""
-            print(f"  {kind:10} {time_taken * 1000:5.0f} ms  {megabytes / time_taken:5.0f} MB/s{share}")
+        for what, time_taken in median.items():
+            print(f"  {what:18} {time_taken * 1000:5.0f} ms  {megabytes / time_taken:5.0f} MB/s")
+        print(f"  ZIP        {median['tar of the images'] / median['ZIP']:.0%} of tar of the images")
+        for what in ("samples", "images"):
+            print(f"  WebDataset {median[f'tar of the {what}'] / median['WebDataset']:.0%} of tar of the {what}")
     print("\nLargest resident memory of the worker process while it sends")
     worker = children(server)[0]
     for class_index, count in sorted(SETS.items(), key=lambda item: item[1]):
-        for kind in ("zip", "webdataset"):
+        for kind in KINDS:
             Path(f"/proc/{worker}/clear_refs").write_text("5")  # forget the largest so far
             timed(f"curl --fail --silent --output /dev/null '{address}?class_index={class_index}&archive_type={kind}'")
             print(f"  {count:6,} images  {kind:10} {largest_memory(worker) / 1024:4.0f} MB")

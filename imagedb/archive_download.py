@@ -135,6 +135,9 @@ class _Download:
             # The length is promised already: breaking off is the only way to tell.
             logger.error("The archive %s was broken off: %s", self._name, error)  # noqa: TRY400 - the server logs it too
             raise
+        finally:
+            # Not every client of WSGI closes what it has read to the end.
+            self.close()
 
     def close(self) -> None:
         self._resources.close()

@@ -5,7 +5,8 @@ from itertools import groupby
 from operator import itemgetter
 
 from django.contrib.auth.models import AbstractUser, AnonymousUser
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import CharField, Exists, OuterRef, QuerySet
+from django.db.models.functions import Cast
 
 from imagedb.archives import ArchivedImage, ArchivedPrediction, StoredFile
 from imagedb.models import Image
@@ -42,11 +43,16 @@ def archived_images(
     """
     rows = (
         Image.objects.filter(pk__in=images.order_by().values("pk"))
-        .annotate(source_is_visible=Exists(visible_images(user).filter(pk=OuterRef("source_id"))))
+        .annotate(
+            source_is_visible=Exists(visible_images(user).filter(pk=OuterRef("source_id"))),
+            # As text: making a UUID of each takes half the time of the whole query.
+            id_text=Cast("public_id", CharField()),
+            source_id_text=Cast("source__public_id", CharField()),
+        )
         .order_by("pk")
         .values_list(
             "pk",
-            "public_id",
+            "id_text",
             "kind",
             "image_class__index",
             "image_class__synset",
@@ -57,7 +63,7 @@ def archived_images(
             f"{part}_crc32",
             f"{part}_sha256",
             "source_is_visible",
-            "source__public_id",
+            "source_id_text",
             f"source__{part}",
             *DESCRIPTION,
             # An image comes as often as it has predictions, at least once.
@@ -79,16 +85,23 @@ def _archived_image(rows: list[tuple]) -> ArchivedImage:
     predictions = tuple(sorted(ArchivedPrediction._make(row[-3:]) for row in rows)) if first[-3] else ()
     return ArchivedImage._make(
         (
-            str(public_id),
+            _with_hyphens(public_id),
             kind,
             class_index,
             synset,
             attack or "",
             target_model or "",
             StoredFile._make(file),
-            str(source_id) if source_is_visible else "",
+            _with_hyphens(source_id) if source_is_visible else "",
             source_name if source_is_visible else "",
             *described,
             predictions,
         )
     )
+
+
+def _with_hyphens(public_id: str) -> str:
+    """A UUID as everybody writes it; SQLite keeps it without hyphens."""
+    if len(public_id) == 36:
+        return public_id
+    return f"{public_id[:8]}-{public_id[8:12]}-{public_id[12:16]}-{public_id[16:20]}-{public_id[20:]}"
