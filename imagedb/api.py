@@ -91,9 +91,17 @@ class ImageViewSet(CatalogueViewSet):
     def get_queryset(self) -> QuerySet:
         if getattr(self, "swagger_fake_view", False):
             return Image.objects.none()
-        if self.action in {"file", "thumbnail"}:
-            return visible_images(self.request.user)
-        return images_with_details(self.request.user)
+        user = self.request.user
+        if self.action == "retrieve":
+            return images_with_details(user)
+        self.visible = visible_images(user)
+        return self.visible
+
+    def paginate_queryset(self, queryset: QuerySet) -> list[Image]:
+        """The page, found by ids alone; what describes its images is read for these few."""
+        keys = [image.pk for image in super().paginate_queryset(queryset.only("pk")) or ()]
+        found = images_with_details(self.request.user, visible=self.visible).in_bulk(keys)
+        return [found[key] for key in keys if key in found]
 
     @extend_schema(
         summary="Download an image",

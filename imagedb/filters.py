@@ -124,6 +124,13 @@ class ImageFilter(django_filters.FilterSet):
         model = Image
         fields: list[str] = []
 
+    def __init__(self, data: Any = None, *args: Any, **options: Any) -> None:
+        # A request gives few of the filters; making the others anew for each takes longer than reading the page.
+        self.base_filters = {
+            name: type(self).base_filters[name] for name in type(self).base_filters if name in (data or ())
+        }
+        super().__init__(data, *args, **options)
+
     def keep(self, queryset: QuerySet, name: str, value: object) -> QuerySet:
         """Nothing yet: it takes several parameters together, see ``filter_queryset``."""
         return queryset

@@ -1,11 +1,15 @@
 """The catalogue as the API shows it. Internal ids never leave the site."""
 
 from typing import Any
+from uuid import UUID
 
 from django.urls import reverse
 from rest_framework import serializers
 
 from imagedb.models import Attack, CollectionVersion, Image, ImageClass, Prediction, TargetModel
+from scooter_site.common.quick_serializer import QuickSerializer
+
+NOBODY = str(UUID(int=0))
 
 
 class AttackSerializer(serializers.ModelSerializer):
@@ -51,7 +55,7 @@ class TargetModelSerializer(serializers.ModelSerializer):
         ]
 
 
-class ImageClassSerializer(serializers.ModelSerializer):
+class ImageClassSerializer(QuickSerializer):
     """One of the 1,000 ImageNet classes."""
 
     class Meta:
@@ -59,7 +63,7 @@ class ImageClassSerializer(serializers.ModelSerializer):
         fields = ["index", "synset", "name", "synonyms"]
 
 
-class ClassReferenceSerializer(serializers.ModelSerializer):
+class ClassReferenceSerializer(QuickSerializer):
     """A class, as far as it takes to know it."""
 
     class Meta:
@@ -67,7 +71,7 @@ class ClassReferenceSerializer(serializers.ModelSerializer):
         fields = ["index", "synset", "name"]
 
 
-class PredictionSerializer(serializers.ModelSerializer):
+class PredictionSerializer(QuickSerializer):
     """What a target model says about an image."""
 
     target_model: serializers.Field = serializers.SlugRelatedField(slug_field="slug", read_only=True)
@@ -78,7 +82,7 @@ class PredictionSerializer(serializers.ModelSerializer):
         fields = ["target_model", "predicted_class", "confidence"]
 
 
-class CollectionReferenceSerializer(serializers.ModelSerializer):
+class CollectionReferenceSerializer(QuickSerializer):
     """A version of a collection that has the image."""
 
     collection: serializers.Field = serializers.SlugRelatedField(slug_field="slug", read_only=True)
@@ -91,13 +95,20 @@ class CollectionReferenceSerializer(serializers.ModelSerializer):
 class AddressField(serializers.HyperlinkedIdentityField):
     """The whole address of something else of an image; without the ``format`` that the list was asked for in."""
 
-    def get_url(self, obj: Any, view_name: str, request: Any, format: str | None) -> str:
-        return request.build_absolute_uri(
-            reverse(view_name, kwargs={self.lookup_url_kwarg: getattr(obj, self.lookup_field)})
-        )
+    def to_representation(self, value: Any) -> str:
+        return self._pattern.replace(NOBODY, str(value.public_id))
+
+    @property
+    def _pattern(self) -> str:
+        """The address of an image that there is not: a list looks up once what differs in the id only."""
+        found = self.context.setdefault("patterns", {})
+        if self.view_name not in found:
+            address = reverse(self.view_name, kwargs={"public_id": NOBODY})
+            found[self.view_name] = self.context["request"].build_absolute_uri(address)
+        return found[self.view_name]
 
 
-class ImageSerializer(serializers.ModelSerializer):
+class ImageSerializer(QuickSerializer):
     """An image of the catalogue."""
 
     id = serializers.UUIDField(source="public_id", read_only=True)

@@ -136,6 +136,7 @@ class Image(models.Model):
             models.Index(fields=["target_model", "id"], name="image_of_target_model"),
             models.Index(fields=["kind", "id"], name="image_of_kind"),
             models.Index(fields=["visibility", "id"], name="image_of_visibility"),
+            models.Index(fields=["visibility", "kind", "id"], name="image_of_visibility_and_kind"),
             models.Index(fields=["comparison", "id"], name="image_of_comparison", condition=~Q(comparison="")),
             models.Index(fields=["id"], name="image_of_demo", condition=Q(is_demo=True)),
             models.Index(fields=["kind", "id"], name="image_not_verified", condition=Q(verified=False)),

@@ -137,8 +137,8 @@ def with_sources(user: User, images: Iterable[Image]) -> list[Example]:
 def first_examples(user: User, rows: QuerySet[Attack] | QuerySet[TargetModel]) -> dict[int, Example]:
     """One example for each attack or target model of a list, by its id. Three queries."""
     field = "attack" if rows.model is Attack else "target_model"
-    first = _modified(user).filter(**{field: OuterRef("pk")}).order_by("attack", "target_model", "kind", "pk")
-    chosen = dict(rows.annotate(example=Subquery(first.values("pk")[:1])).values_list("pk", "example"))
+    of_row = _modified(user).filter(**{field: OuterRef("pk")})
+    chosen = dict(rows.annotate(example=_first(of_row)).values_list("pk", "example"))
     images = visible_images(user).filter(pk__in=[pk for pk in chosen.values() if pk]).select_related("image_class")
     examples = {example.modified.pk: example for example in with_sources(user, images)}
     return {pk: examples[image_pk] for pk, image_pk in chosen.items() if image_pk in examples}
@@ -149,7 +149,7 @@ def _modified(user: User) -> QuerySet[Image]:
 
 
 def _first(images: QuerySet[Image]) -> Subquery:
-    """Like ``_last`` one look into the index ``image_by_pair``, whatever the number of images."""
+    """Like ``_last`` one look into an index that ends with the id, whatever the number of images."""
     return Subquery(images.order_by("pk").values("pk")[:1])
 
 

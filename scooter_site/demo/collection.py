@@ -8,7 +8,7 @@ from imagedb.services.collections import add_images, change_draft, create_collec
 SLUG = "demo-photographs"
 NAME = "Demo: photographs and recolourings"
 DESCRIPTION = (
-    "The demonstration's photographs and their recoloured versions, so that there is a collection to look at. No "
+    "The demonstration’s photographs and their recoloured versions, so that there is a collection to look at. No "
     "classifier was asked, and the photographs are not from ImageNet: it is no data set for research."
 )
 LICENCE = "CC0 1.0 or public domain, as each image says"

@@ -34,8 +34,8 @@ TARGET_MODEL_SLUG = "demo-no-model"
 TARGET_MODEL = {
     "name": "Demo: no model (unverified)",
     "description": "Stands where a classifier would: an image that was modified against a model names the model. No "
-    "classifier was asked what it sees in the demonstration's images.",
-    "architecture": "None",
+    "classifier was asked what it sees in the demonstration’s images.",
+    "architecture": "No classifier",
     "training": "None",
     "dataset": "None",
     "preprocessing": "None: the images are 224 pixels square, as most ImageNet classifiers take them.",

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from django.conf import settings
 from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
@@ -115,6 +116,8 @@ def test_it_is_paused_and_after_a_reload_goes_on_with_what_is_missing(open_impor
         save(page)
         expect(status_line(page)).to_contain_text("has not arrived whole: press Resume, or Cancel")
 
+        assert Axe().run(page, context=".scooter-upload").violations_count == 0
+
         page.unroute_all()
         page.reload()
         expect(
@@ -138,11 +141,13 @@ def test_another_file_of_the_same_name_is_not_mixed_with_the_first(open_import_p
         choose(page, archive)
         expect(status_line(page)).to_contain_text("The file has arrived.")
         assert Upload.objects.count() == 2
-        # The forgotten one is deleted by its button.
+        # One file at a time: the forgotten one can be deleted when this one is out of the way.
+        expect(page.get_by_role("button", name="Delete roofs.zip")).to_have_count(0)
+        page.get_by_role("button", name="Remove").click()
         page.get_by_role("button", name="Delete roofs.zip").click()
         expect(page.get_by_text("0 bytes of 100 bytes")).to_have_count(0)
-        page.wait_for_function("async () => (await (await fetch('/api/v1/uploads/')).json()).results.length === 1")
-        assert Upload.objects.filter(status=UploadStatus.ABANDONED).count() == 1
+        page.wait_for_function("async () => (await (await fetch('/api/v1/uploads/')).json()).results.length === 0")
+        assert Upload.objects.filter(status=UploadStatus.ABANDONED).count() == 2
 
 
 def test_cancelling_deletes_what_had_arrived(open_import_page, archive):

@@ -386,6 +386,7 @@
       if (isHeld) this.input.removeAttribute("name");
       else this.input.name = this.fileName;
       this.holder.previousElementSibling.classList.toggle("scooter-held", isHeld);
+      this.showOpen();
     }
 
     reset() {
@@ -441,7 +442,7 @@
     showOpen() {
       const list = this.part("open");
       list.replaceChildren(...this.open.map((upload) => this.openItem(upload)));
-      this.part("open-holder").hidden = !this.open.length;
+      this.part("open-holder").hidden = !this.open.length || this.input.disabled; // one file at a time
     }
 
     openItem(upload) {
@@ -455,9 +456,7 @@
       const [use, drop] = item.querySelectorAll("button");
       use.hidden = !isWhole;
       use.addEventListener("click", () => {
-        if (this.sending || this.id.value) return;
         this.open = this.open.filter((other) => other !== upload);
-        this.showOpen();
         this.arrived(upload);
         this.part("cancel").focus();
       });
