@@ -1,0 +1,120 @@
+"""Analyse rating files of any study, without storing anything."""
+
+import argparse
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from leaderboard.image_effects_file import UnwritableFile, write_image_effects
+from leaderboard.statistics.analysis import RatingScale, analyse, compare_all, place
+from leaderboard.statistics.ratings_file import UnreadableRatings, read_ratings
+from leaderboard.statistics.report import as_json, as_text, comparison_as_json, comparison_as_text
+
+
+class Command(BaseCommand):
+    help = (
+        "Analyse CSV files of ratings (columns rating, pid, image_type: modified, real or clean, image_id), one file "
+        "per attack and target model. Several files are ranked against each other."
+    )
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("files", nargs="+", type=Path, metavar="FILE.csv")
+        parser.add_argument("--scale-min", type=_finite, required=True, help="Lowest value of the scale, such as -2.")
+        parser.add_argument("--scale-max", type=_finite, required=True, help="Highest value of the scale, such as 2.")
+        parser.add_argument("--high-means", choices=["clean", "modified"], required=True)
+        parser.add_argument("--bound", type=_positive, help="Equivalence bound in points (default: 5 %% of the width).")
+        parser.add_argument("--alpha", type=_level, default=0.05, help="Level of each one-sided test (default: 0.05).")
+        parser.add_argument("--format", choices=["text", "json"], default="text")
+        parser.add_argument("--seed", type=int, default=0, help="Of everything drawn at random (default: 0).")
+        parser.add_argument(
+            "--bootstrap",
+            type=_count,
+            default=0,
+            metavar="N",
+            help="Add intervals from N draws of the participants (slow: N fits; 10 N draws for the AUC).",
+        )
+        parser.add_argument(
+            "--image-effects",
+            type=Path,
+            metavar="OUT.csv",
+            help="Write what the mixed model predicts of every single image to this file.",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["scale_min"] >= options["scale_max"]:
+            raise CommandError("--scale-min must be below --scale-max.", returncode=2)
+        scale = RatingScale(options["scale_min"], options["scale_max"], options["high_means"] == "modified")
+        if options["image_effects"] and options["image_effects"].resolve() in {
+            path.resolve() for path in options["files"]
+        }:
+            raise CommandError("--image-effects: names a file of ratings; give another name.", returncode=2)
+        read, analyses = [], []
+        for path in options["files"]:
+            try:
+                ratings = read_ratings(path, scale)
+            except UnreadableRatings as error:
+                raise CommandError(str(error), returncode=2) from error
+            read.append(ratings)
+            analyses.append(
+                analyse(
+                    ratings,
+                    scale,
+                    bound=options["bound"],
+                    alpha=options["alpha"],
+                    seed=options["seed"],
+                    bootstrap_repeats=options["bootstrap"],
+                )
+            )
+        several = len(analyses) > 1
+        places = place(analyses, seed=options["seed"]) if several else [None] * len(analyses)
+        names = [str(path) for path in options["files"]]
+        comparisons = compare_all(analyses)
+        results = list(zip(names, analyses, places, strict=True))
+        if options["image_effects"]:
+            fitted = zip(names, read, [one.mixed_model for one in analyses], strict=True)
+            try:
+                write_image_effects(options["image_effects"], fitted)
+            except UnwritableFile as error:
+                raise CommandError(str(error), returncode=2) from error
+        if options["format"] == "text":
+            paragraphs = [(f"{name}: " if several else "") + as_text(one, stands) for name, one, stands in results]
+            paragraphs += [comparison_as_text(comparison, names) for comparison in comparisons]
+            self.stdout.write("\n\n".join(paragraphs))
+            return
+        pairs = [{"file": name, **as_json(one, stands)} for name, one, stands in results]
+        board = {"pairs": pairs, "comparisons": [comparison_as_json(comparison, names) for comparison in comparisons]}
+        self.stdout.write(json.dumps(board if several else pairs[0], indent=1, allow_nan=False))
+
+
+def _finite(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number")
+    return value
+
+
+def _positive(text: str) -> float:
+    value = _finite(text)
+    if value <= 0:
+        raise argparse.ArgumentTypeError("must be above 0")
+    return value
+
+
+def _level(text: str) -> float:
+    value = _finite(text)
+    if not 0 < value < 0.5:
+        raise argparse.ArgumentTypeError("must lie between 0 and 0.5")
+    return value
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+    return int(text)

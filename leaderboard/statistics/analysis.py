@@ -1,0 +1,163 @@
+"""Everything about one pair, and about several beside each other: the parts of this package put together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from leaderboard.statistics.comparison import DifferenceOfTwo, Estimate, compare, rank_interval, rank_probabilities
+from leaderboard.statistics.descriptives import Descriptives, describe
+from leaderboard.statistics.detection import Detection, auc_interval, describe_detection
+from leaderboard.statistics.equivalence import Equivalence, default_bound, holm, two_one_sided_tests
+from leaderboard.statistics.mixed_model import MixedModel, NotEstimable, fit_mixed_model
+from leaderboard.statistics.ranking import rank
+from leaderboard.statistics.ratings import Ratings
+from leaderboard.statistics.reliability import Reliability, describe_reliability, within_kind
+from leaderboard.statistics.robustness import Robustness, bootstrap_difference, check_robustness
+
+
+@dataclass(frozen=True)
+class RatingScale:
+    """The scale that ratings are on. Results keep its points and its direction."""
+
+    minimum: float
+    maximum: float
+    high_means_modified: bool
+
+    def __post_init__(self) -> None:
+        if not self.minimum < self.maximum:
+            raise ValueError(f"the scale's minimum must be below its maximum, not {self.minimum} and {self.maximum}")
+
+    @property
+    def middle(self) -> float:
+        return (self.minimum + self.maximum) / 2
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What the ratings of one pair say. Differences are clean minus modified, in the scale's points and direction."""
+
+    scale: RatingScale
+    descriptives: Descriptives
+    repeated_answers: int  # ratings beyond the first of one image by one participant; they are kept
+    detection: Detection  # "higher = modified" whatever the scale's direction
+    auc_interval: tuple[float, float] | None
+    mixed_model: MixedModel | None
+    not_estimable: str  # why there is no mixed model; empty if there is one
+    equivalence: Equivalence | None
+    robustness: Robustness
+    bootstrap_interval: tuple[float, float] | None
+    reliability: Reliability
+    reliability_modified: Reliability
+    reliability_clean: Reliability
+
+
+def analyse(
+    ratings: Ratings,
+    scale: RatingScale,
+    *,
+    bound: float | None = None,
+    alpha: float = 0.05,
+    seed: int = 0,
+    bootstrap_repeats: int = 0,
+) -> Analysis:
+    """Analyse n >= 0 ratings of one pair, given in the scale's own direction.
+
+    ``bound`` is the equivalence bound in points; by default 5 % of the scale's width. ``bootstrap_repeats`` other than
+    0 adds the intervals that draw participants anew (AUC: ten times as many). Never NaN: what the ratings do not
+    determine is None. Raises ValueError for a rating outside the scale.
+    """
+    if ratings.values.size and not (scale.minimum <= ratings.values.min() and ratings.values.max() <= scale.maximum):
+        raise ValueError(f"a rating lies outside the scale from {scale.minimum} to {scale.maximum}")
+    bound = default_bound(scale.minimum, scale.maximum) if bound is None else bound
+    model, equivalence, not_estimable = None, None, ""
+    try:
+        model = fit_mixed_model(ratings)
+        equivalence = two_one_sided_tests(
+            model.difference, model.standard_error, model.degrees_of_freedom, bound=bound, alpha=alpha
+        )
+    except NotEstimable as reason:
+        not_estimable = str(reason)
+    oriented = ratings if scale.high_means_modified else ratings.mirrored(scale.middle)
+    return Analysis(
+        scale=scale,
+        descriptives=describe(ratings.values, ratings.is_modified, ratings.participants, ratings.images),
+        repeated_answers=_repeated_answers(ratings),
+        detection=describe_detection(oriented, middle=scale.middle),
+        auc_interval=auc_interval(oriented, repeats=10 * bootstrap_repeats, seed=seed) if bootstrap_repeats else None,
+        mixed_model=model,
+        not_estimable=not_estimable,
+        equivalence=equivalence,
+        robustness=check_robustness(ratings, model, equivalence, bound=bound, alpha=alpha),
+        bootstrap_interval=bootstrap_difference(ratings, repeats=bootstrap_repeats, level=1 - 2 * alpha, seed=seed)
+        if bootstrap_repeats and model
+        else None,
+        reliability=describe_reliability(ratings, seed=seed),
+        reliability_modified=describe_reliability(within_kind(ratings, is_modified=True), seed=seed),
+        reliability_clean=describe_reliability(within_kind(ratings, is_modified=False), seed=seed),
+    )
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a pair stands among others. ``probabilities`` are those of the ranks from 1."""
+
+    holm_p_value: float | None
+    rank: int | None
+    rank_interval: tuple[int, int] | None  # holds the rank with 90 % probability
+    probabilities: tuple[float, ...]
+
+
+def place(analyses: Sequence[Analysis], *, seed: int = 0) -> list[Place]:
+    """Hold pairs of one board against each other: Holm's adjustment, ranks and how sure they are.
+
+    A pair without a mixed model is not tested and has no rank.
+    """
+    adjusted = holm([one.equivalence.p_value if one.equivalence else None for one in analyses])
+    ranks = rank([one.mixed_model.difference if one.mixed_model else None for one in analyses])
+    estimates = [_estimate(one.mixed_model) for one in analyses if one.mixed_model]
+    probabilities = rank_probabilities(estimates, seed=seed)
+    intervals = rank_interval(probabilities)
+    places, scored = [], 0
+    for one, p_value, own_rank in zip(analyses, adjusted, ranks, strict=True):
+        if one.mixed_model is None:
+            places.append(Place(p_value, None, None, ()))
+            continue
+        row = tuple(float(probability) for probability in probabilities[scored])
+        places.append(Place(p_value, own_rank, intervals[scored], row))
+        scored += 1
+    return places
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two pairs of one board, by their places among the analyses; ``result`` is first minus second."""
+
+    first: int
+    second: int
+    result: DifferenceOfTwo
+    holm_p_value: float  # over all comparisons of the board
+
+
+def compare_all(analyses: Sequence[Analysis]) -> list[Comparison]:
+    """Compare every two analyses that have a mixed model; all must be on one scale."""
+    estimates = [
+        (number, _estimate(one.mixed_model)) for number, one in enumerate(analyses) if one.mixed_model is not None
+    ]
+    compared = [(first, second, compare(one, other)) for (first, one), (second, other) in combinations(estimates, 2)]
+    adjusted = holm([result.p_value for _, _, result in compared])
+    return [
+        Comparison(first, second, result, p_value)
+        for (first, second, result), p_value in zip(compared, adjusted, strict=True)
+        if p_value is not None
+    ]
+
+
+def _estimate(model: MixedModel) -> Estimate:
+    return Estimate(model.difference, model.standard_error, model.degrees_of_freedom)
+
+
+def _repeated_answers(ratings: Ratings) -> int:
+    cells = np.unique(ratings.participants * max(1, ratings.image_count) + ratings.images)
+    return int(ratings.values.size - cells.size)

@@ -1,0 +1,117 @@
+"""Power and width before a study, and smaller studies drawn from one that was run."""
+
+from dataclasses import replace
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+from leaderboard.statistics.equivalence import Verdict
+from leaderboard.statistics.mixed_model import VarianceComponents, fit_mixed_model
+from leaderboard.statistics.planning import (
+    Design,
+    equivalence_power,
+    participants_needed,
+    plan,
+    planning_table,
+    simulate_ratings,
+    simulated_power,
+)
+from leaderboard.statistics.subsampling import subsampling_curve
+from tests.leaderboard.published_ratings import simulated
+
+COMPONENTS = VarianceComponents(
+    participant_intercept=300.0,
+    participant_slope=290.0,
+    participant_covariance=-200.0,
+    image_modified=100.0,
+    image_clean=60.0,
+    residual=600.0,
+)
+
+
+def test_power_with_known_variance_is_the_normal_one():
+    # With very many degrees of freedom: P(|estimate| < bound - 1.645 se).
+    assert equivalence_power(2.0, 1e7, bound=10) == pytest.approx(0.99920, abs=1e-4)
+    assert equivalence_power(5.0, 1e7, bound=10) == pytest.approx(0.27747, abs=1e-4)
+
+
+def test_power_by_drawing_estimates_and_standard_errors():
+    rng = np.random.default_rng(1)
+    estimates = rng.normal(2, 4, 200_000)
+    errors = 4 * np.sqrt(rng.chisquare(12, 200_000) / 12)
+    significant = np.abs(estimates) < 10 - 1.782288 * errors
+
+    assert equivalence_power(4, 12, bound=10, difference=2) == pytest.approx(significant.mean(), abs=0.004)
+
+
+def test_at_the_bound_the_power_is_the_level():
+    assert equivalence_power(1.0, 50, bound=10, difference=10) == pytest.approx(0.05, abs=1e-4)
+
+
+@pytest.mark.parametrize("design", [Design(30, 10, 40), Design(24, 30, 60)])
+def test_the_formula_is_what_fits_of_simulated_studies_give(design):
+    rng = np.random.default_rng(7)
+    fits = [fit_mixed_model(simulate_ratings(design, COMPONENTS, 0.0, rng)) for _ in range(40)]
+    promised = plan(design, COMPONENTS, bound=10)
+
+    assert np.std([fit.difference for fit in fits]) == pytest.approx(promised.standard_error, rel=0.25)
+    assert np.mean([fit.standard_error for fit in fits]) == pytest.approx(promised.standard_error, rel=0.08)
+    degrees = np.median([fit.degrees_of_freedom for fit in fits])
+    assert degrees == pytest.approx(promised.degrees_of_freedom, rel=0.12)
+    widths = [np.ptp(fit.interval(0.9)) for fit in fits]
+    assert np.mean(widths) == pytest.approx(promised.interval_width, rel=0.08)
+
+
+def test_power_by_simulation():
+    design = Design(30, 20, 80)
+    promised = plan(design, COMPONENTS, bound=10).power
+
+    # Four standard errors of 60 draws.
+    assert simulated_power(design, COMPONENTS, bound=10, repeats=60, seed=2) == pytest.approx(promised, abs=0.25)
+
+
+def test_the_number_needed_is_the_smallest():
+    design = Design(2, 50, 3000)
+    for power in (0.8, 0.9, 0.95):
+        needed = participants_needed(power, design, COMPONENTS, bound=10)
+        at, below = (plan(replace(design, participants=n), COMPONENTS, bound=10).power for n in (needed, needed - 1))
+        assert below < power <= at
+
+
+def test_too_few_images_cannot_be_made_up_for():
+    assert participants_needed(0.9, Design(2, 5, 5), COMPONENTS, bound=5) is None
+
+
+def test_costs_are_exact():
+    table = planning_table([10, 690], Design(2, 50, 3000), COMPONENTS, bound=10, pounds_per_participant=Decimal("4.57"))
+
+    assert [row.cost for row in table] == [Decimal("45.70"), Decimal("3153.30")]
+
+
+@pytest.mark.parametrize("numbers", [(1, 5, 10), (5, 0, 10), (5, 11, 10), (5, 1, 1)])
+def test_impossible_designs_are_refused(numbers):
+    with pytest.raises(ValueError, match="a design needs"):
+        Design(*numbers)
+
+
+class TestSubsampling:
+    def test_the_curve_settles_on_the_whole(self):
+        ratings = simulated(participants=40, images_per_kind=60, rated_per_kind=20, seed=1, difference=25)
+        whole = fit_mixed_model(ratings)
+
+        curve = subsampling_curve(
+            ratings, [10, 20, 40], bound=10, repeats=10, seed=1, pounds_per_participant=Decimal(2)
+        )
+
+        assert [step.participants for step in curve] == [10, 20, 40]
+        assert curve[-1].difference == pytest.approx(whole.difference)
+        assert curve[-1].spread == pytest.approx(0, abs=1e-9)
+        assert curve[0].interval_width > curve[1].interval_width > curve[2].interval_width
+        assert sum(curve[0].verdict_shares.values()) == pytest.approx(1)
+        assert curve[-1].verdict_shares[Verdict.PERCEPTIBLE] == 1
+        assert [step.cost for step in curve] == [20, 40, 80]
+
+    def test_more_than_there_are_is_refused(self):
+        with pytest.raises(ValueError, match="between 2 and 10 participants"):
+            subsampling_curve(simulated(10, 10, 5, 1), [11], bound=10)
