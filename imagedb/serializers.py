@@ -1,15 +1,10 @@
 """The catalogue as the API shows it. Internal ids never leave the site."""
 
 from typing import Any
-from uuid import UUID
 
-from django.urls import reverse
 from rest_framework import serializers
 
-from imagedb.models import Attack, CollectionVersion, Image, ImageClass, Prediction, TargetModel
-from scooter_site.common.quick_serializer import QuickSerializer
-
-NOBODY = str(UUID(int=0))
+from imagedb.models import Attack, Image, ImageClass, Prediction, TargetModel
 
 
 class AttackSerializer(serializers.ModelSerializer):
@@ -22,13 +17,9 @@ class AttackSerializer(serializers.ModelSerializer):
             "name",
             "family",
             "description",
-            "threat_model",
-            "is_targeted",
-            "parameters",
             "paper_title",
             "paper_url",
             "code_url",
-            "bibtex",
             "venue",
             "year",
             "is_demo",
@@ -40,22 +31,10 @@ class TargetModelSerializer(serializers.ModelSerializer):
 
     class Meta:
         model = TargetModel
-        fields = [
-            "slug",
-            "name",
-            "architecture",
-            "training",
-            "source",
-            "weights_reference",
-            "preprocessing",
-            "dataset",
-            "clean_accuracy",
-            "description",
-            "is_demo",
-        ]
+        fields = ["slug", "name", "architecture", "training", "source", "description", "is_demo"]
 
 
-class ImageClassSerializer(QuickSerializer):
+class ImageClassSerializer(serializers.ModelSerializer):
     """One of the 1,000 ImageNet classes."""
 
     class Meta:
@@ -63,7 +42,7 @@ class ImageClassSerializer(QuickSerializer):
         fields = ["index", "synset", "name", "synonyms"]
 
 
-class ClassReferenceSerializer(QuickSerializer):
+class ClassReferenceSerializer(serializers.ModelSerializer):
     """A class, as far as it takes to know it."""
 
     class Meta:
@@ -71,7 +50,7 @@ class ClassReferenceSerializer(QuickSerializer):
         fields = ["index", "synset", "name"]
 
 
-class PredictionSerializer(QuickSerializer):
+class PredictionSerializer(serializers.ModelSerializer):
     """What a target model says about an image."""
 
     target_model: serializers.Field = serializers.SlugRelatedField(slug_field="slug", read_only=True)
@@ -82,33 +61,7 @@ class PredictionSerializer(QuickSerializer):
         fields = ["target_model", "predicted_class", "confidence"]
 
 
-class CollectionReferenceSerializer(QuickSerializer):
-    """A version of a collection that has the image."""
-
-    collection: serializers.Field = serializers.SlugRelatedField(slug_field="slug", read_only=True)
-
-    class Meta:
-        model = CollectionVersion
-        fields = ["collection", "version"]
-
-
-class AddressField(serializers.HyperlinkedIdentityField):
-    """The whole address of something else of an image; without the ``format`` that the list was asked for in."""
-
-    def to_representation(self, value: Any) -> str:
-        return self._pattern.replace(NOBODY, str(value.public_id))
-
-    @property
-    def _pattern(self) -> str:
-        """The address of an image that there is not: a list looks up once what differs in the id only."""
-        found = self.context.setdefault("patterns", {})
-        if self.view_name not in found:
-            address = reverse(self.view_name, kwargs={"public_id": NOBODY})
-            found[self.view_name] = self.context["request"].build_absolute_uri(address)
-        return found[self.view_name]
-
-
-class ImageSerializer(QuickSerializer):
+class ImageSerializer(serializers.ModelSerializer):
     """An image of the catalogue."""
 
     id = serializers.UUIDField(source="public_id", read_only=True)
@@ -122,11 +75,13 @@ class ImageSerializer(QuickSerializer):
     attack: serializers.Field = serializers.SlugRelatedField(slug_field="slug", read_only=True, allow_null=True)
     target_model: serializers.Field = serializers.SlugRelatedField(slug_field="slug", read_only=True, allow_null=True)
     predictions = PredictionSerializer(many=True, read_only=True)
-    collections = CollectionReferenceSerializer(
-        source="visible_versions", many=True, read_only=True, help_text="Those that you may see."
+    verified = serializers.BooleanField(
+        source="is_verified",
+        read_only=True,
+        help_text="Whether a target model's answer is known; for a modified image that of its own target model.",
     )
-    file = AddressField(view_name="image-file", lookup_field="public_id")
-    thumbnail = AddressField(view_name="image-thumbnail", lookup_field="public_id")
+    file = serializers.HyperlinkedIdentityField(view_name="image-file", lookup_field="public_id")
+    thumbnail = serializers.HyperlinkedIdentityField(view_name="image-thumbnail", lookup_field="public_id")
 
     class Meta:
         model = Image
@@ -138,28 +93,14 @@ class ImageSerializer(QuickSerializer):
             "target_model",
             "predictions",
             "verified",
-            "comparison",
-            "linf",
-            "l2",
-            "changed_share",
-            "ssim",
-            "ciede2000",
             "width",
             "height",
-            "original_filename",
             "original_sha256",
-            "original_bytes",
             "original_format",
-            "original_mode",
-            "original_profile",
-            "rendition_sha256",
-            "rendition_bytes",
-            "collections",
-            "visibility",
+            "original_bytes",
             "licence",
             "attribution",
             "is_demo",
-            "created_at",
             "file",
             "thumbnail",
         ]

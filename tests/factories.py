@@ -4,7 +4,6 @@ import functools
 import hashlib
 import io
 import itertools
-import zlib
 from importlib import import_module
 from typing import Any
 
@@ -58,10 +57,7 @@ def _image(content: bytes, **fields: Any) -> Image:
         "original_bytes": len(content),
         "original_format": "PNG",
         "original_mode": "RGB",
-        "original_crc32": zlib.crc32(content),
         "rendition_sha256": digest,
-        "rendition_bytes": len(content),
-        "rendition_crc32": zlib.crc32(content),
         "width": pillow.width,
         "height": pillow.height,
         "visibility": Visibility.PUBLIC,

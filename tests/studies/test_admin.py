@@ -420,7 +420,7 @@ def test_researchers_may_do_their_work_and_no_more():
     for permission in (
         "auth.view_user",
         "auth.change_user",
-        "accounts.view_apitoken",
+        "authtoken.view_tokenproxy",
         "studies.view_participantidentity",
         "studies.delete_participation",
         "studies.delete_study",
