@@ -15,7 +15,7 @@ ratings per image and w = 1 - (1 - k / I_used) / n, the share of the images' par
     B = w * (image + residual / n) / I_used                                                      with I_used - 1
     R = 2 * residual / (P * k)                            with 2 * (P - 1) * (k - 1)
 
-It is exact for complete designs, and agrees with simulated studies for others.
+It is exact for complete designs, and an approximation for others (docs/statistics.md says how good).
 """
 
 import math
