@@ -7,10 +7,13 @@ from django.db.models import Count, QuerySet
 
 from imagedb.models import CollectionImage, CollectionVersion, Image
 from imagedb.selectors.collections import VersionDiff, diff_versions, images_of_version
-from imagedb.selectors.figures import COUNTED_AT_MOST, kept
+from imagedb.selectors.figures import COUNTED_AT_MOST, KEEP_SECONDS, kept
 from imagedb.selectors.visibility import images_after_terms, visible_images
 
 User = AbstractUser | AnonymousUser
+
+# What is in a frozen version never changes; only names of attacks and target models may.
+KEEP_FROZEN_SECONDS = 3600
 
 
 @dataclass(frozen=True)
@@ -56,13 +59,15 @@ class Composition:
 def composition(version: CollectionVersion) -> Composition:
     """Count a version's images by attack and target model, and by class. Two queries, kept for a while."""
     members = _members(version)
-    return kept("composition", members, lambda: _composition(members))
+    seconds = KEEP_FROZEN_SECONDS if version.is_frozen else KEEP_SECONDS
+    return kept("composition", members, lambda: _composition(members), seconds=seconds)
 
 
 def changes_since(before: CollectionVersion, after: CollectionVersion) -> VersionDiff:
     """What is different in a later version; kept for a while."""
     both = CollectionImage.objects.filter(version__in=[before, after]).order_by()
-    return kept("changes", both, lambda: diff_versions(before, after))
+    seconds = KEEP_FROZEN_SECONDS if before.is_frozen and after.is_frozen else KEEP_SECONDS
+    return kept("changes", both, lambda: diff_versions(before, after), seconds=seconds)
 
 
 def sample(version: CollectionVersion, user: User, most: int) -> list[Image]:

@@ -1,22 +1,23 @@
-"""Examples of what an attack did to images, and how far it went: some rows, whatever the size of the catalogue."""
+"""Examples of what an attack did to images, and how far it went: some rows, whatever the size of the catalogue.
+
+``visible`` are the images that the reader may see, as ``visible_images`` gives them: asked once for a whole page.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
 
-from django.contrib.auth.models import AbstractUser, AnonymousUser
 from django.db.models import OuterRef, QuerySet, Subquery
 
 from imagedb.measures import MEASURES, Measure, suitable_factor
 from imagedb.models import Attack, Comparison, Image, ImageKind, TargetModel
 from imagedb.selectors.figures import Extent, extent, kept
-from imagedb.selectors.visibility import visible_images
 
 # The protocol of the paper has 3,000 modified images of a pair: those are all measured.
 MEASURED_AT_MOST = 5_000
 COMPARABLE = {Comparison.SAME_SIZE, Comparison.RESAMPLED}
 
-User = AbstractUser | AnonymousUser
+Images = QuerySet[Image]
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,9 @@ class Pair:
     first_id: int
     last_id: int
 
-    def images(self, user: User) -> QuerySet[Image]:
-        """The modified images of the pair that a user may see, by id."""
-        return _modified(user).filter(attack=self.attack, target_model=self.target_model).order_by("pk")
+    def images(self, visible: Images) -> Images:
+        """Those of the visible images that are of the pair, by id."""
+        return _modified(visible).filter(attack=self.attack, target_model=self.target_model).order_by("pk")
 
 
 @dataclass(frozen=True)
@@ -85,11 +86,11 @@ class PairFigures:
         return self.extent.is_at_least or self.extent.count > MEASURED_AT_MOST
 
 
-def pairs_of_attack(user: User, attack: Attack) -> list[Pair]:
-    """The target models for which the user may see modified images of an attack. Two queries."""
-    of_model = _modified(user).filter(attack=attack, target_model=OuterRef("pk"))
+def pairs_of_attack(visible: Images, attack: Attack) -> list[Pair]:
+    """The target models of which there are visible modified images of an attack. Two queries."""
+    of_model = _modified(visible).filter(attack=attack, target_model=OuterRef("pk"))
     models = TargetModel.objects.annotate(first_id=_first(of_model), last_id=_last(of_model)).exclude(first_id=None)
-    of_none = _modified(user).filter(attack=OuterRef("pk"), target_model=None)
+    of_none = _modified(visible).filter(attack=OuterRef("pk"), target_model=None)
     without_model = Attack.objects.filter(pk=attack.pk).annotate(first_id=_first(of_none), last_id=_last(of_none))
     return [
         *[Pair(attack, model, model.first_id, model.last_id) for model in models],
@@ -97,19 +98,19 @@ def pairs_of_attack(user: User, attack: Attack) -> list[Pair]:
     ]
 
 
-def pairs_of_target_model(user: User, target_model: TargetModel) -> list[Pair]:
-    """The attacks of which the user may see images made against a target model. One query."""
-    of_attack = _modified(user).filter(attack=OuterRef("pk"), target_model=target_model)
+def pairs_of_target_model(visible: Images, target_model: TargetModel) -> list[Pair]:
+    """The attacks of which there are visible images made against a target model. One query."""
+    of_attack = _modified(visible).filter(attack=OuterRef("pk"), target_model=target_model)
     attacks = Attack.objects.annotate(first_id=_first(of_attack), last_id=_last(of_attack)).exclude(first_id=None)
     return [Pair(attack, target_model, attack.first_id, attack.last_id) for attack in attacks]
 
 
-def figures_of(user: User, pairs: Iterable[Pair]) -> list[PairFigures]:
+def figures_of(visible: Images, pairs: Iterable[Pair]) -> list[PairFigures]:
     """Number, size and distances of each pair's images; a query for each of the two, kept for a while."""
-    return [_figures(pair, pair.images(user)) for pair in pairs]
+    return [_figures(pair, pair.images(visible)) for pair in pairs]
 
 
-def examples_of(user: User, pairs: list[Pair], most: int) -> list[Example]:
+def examples_of(visible: Images, pairs: list[Pair], most: int) -> list[Example]:
     """Up to ``most`` examples, taken in turn from each pair and spread over its images. Two queries.
 
     Images of a manifest mostly come class by class: the first few would all be of one class.
@@ -120,49 +121,49 @@ def examples_of(user: User, pairs: list[Pair], most: int) -> list[Example]:
         for step in steps
         for pair in pairs
     ][:most]
-    chosen = [Subquery(pair.images(user).filter(pk__gte=start).values("pk")[:1]) for pair, start in starts]
-    images = visible_images(user).filter(pk__in=chosen).select_related("image_class", "attack", "target_model")  # type: ignore[misc]  # subqueries are values, too
-    examples = with_sources(user, images.order_by("pk"))
+    chosen = [Subquery(pair.images(visible).filter(pk__gte=start).values("pk")[:1]) for pair, start in starts]
+    images = visible.filter(pk__in=chosen).select_related("image_class", "attack", "target_model")  # type: ignore[misc]  # subqueries are values, too
+    examples = with_sources(visible, images.order_by("pk"))
     # The best come first: those of which all three pictures can be shown.
     return sorted(examples, key=lambda example: (not example.has_difference, example.source is None))
 
 
-def with_sources(user: User, images: Iterable[Image]) -> list[Example]:
-    """Modified images with their sources, in one query more, as far as the user may see them."""
+def with_sources(visible: Images, images: Iterable[Image]) -> list[Example]:
+    """Modified images with their sources, in one query more, as far as they are visible."""
     images = list(images)
-    sources = visible_images(user).in_bulk({image.source_id for image in images if image.source_id})
+    sources = visible.in_bulk({image.source_id for image in images if image.source_id})
     return [Example(image, sources.get(image.source_id)) for image in images]
 
 
-def first_examples(user: User, rows: QuerySet[Attack] | QuerySet[TargetModel]) -> dict[int, Example]:
+def first_examples(visible: Images, rows: QuerySet[Attack] | QuerySet[TargetModel]) -> dict[int, Example]:
     """One example for each attack or target model of a list, by its id. Three queries."""
     field = "attack" if rows.model is Attack else "target_model"
-    of_row = _modified(user).filter(**{field: OuterRef("pk")})
+    of_row = _modified(visible).filter(**{field: OuterRef("pk")})
     chosen = dict(rows.annotate(example=_first(of_row)).values_list("pk", "example"))
-    images = visible_images(user).filter(pk__in=[pk for pk in chosen.values() if pk]).select_related("image_class")
-    examples = {example.modified.pk: example for example in with_sources(user, images)}
+    images = visible.filter(pk__in=[pk for pk in chosen.values() if pk]).select_related("image_class")
+    examples = {example.modified.pk: example for example in with_sources(visible, images)}
     return {pk: examples[image_pk] for pk, image_pk in chosen.items() if image_pk in examples}
 
 
-def _modified(user: User) -> QuerySet[Image]:
-    return visible_images(user).filter(kind=ImageKind.MODIFIED)
+def _modified(visible: Images) -> Images:
+    return visible.filter(kind=ImageKind.MODIFIED)
 
 
-def _first(images: QuerySet[Image]) -> Subquery:
+def _first(images: Images) -> Subquery:
     """Like ``_last`` one look into an index that ends with the id, whatever the number of images."""
     return Subquery(images.order_by("pk").values("pk")[:1])
 
 
-def _last(images: QuerySet[Image]) -> Subquery:
+def _last(images: Images) -> Subquery:
     return Subquery(images.order_by("-pk").values("pk")[:1])
 
 
-def _figures(pair: Pair, images: QuerySet[Image]) -> PairFigures:
+def _figures(pair: Pair, images: Images) -> PairFigures:
     ranges = kept("distances", images, lambda: _ranges(images))
     return PairFigures(pair, extent(images), *ranges)
 
 
-def _ranges(images: QuerySet[Image]) -> tuple[int, list[Range]]:
+def _ranges(images: Images) -> tuple[int, list[Range]]:
     names = [measure.name for measure in MEASURES]
     rows = [row for row in images.values_list(*names)[:MEASURED_AT_MOST] if None not in row]
     if not rows:

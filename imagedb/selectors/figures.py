@@ -36,8 +36,8 @@ def extent(images: QuerySet[Any]) -> Extent:
     return kept("extent", images, count)
 
 
-def kept(what: str, images: QuerySet[Any], compute: Callable[[], Figures]) -> Figures:
-    """The result of ``compute``, at most KEEP_SECONDS old.
+def kept(what: str, images: QuerySet[Any], compute: Callable[[], Figures], *, seconds: int = KEEP_SECONDS) -> Figures:
+    """The result of ``compute``, at most some seconds old.
 
     It is kept under the very question that is asked, the SQL of ``images``: whoever may see other images asks another
     question, and never gets the answer to somebody else's.
@@ -47,4 +47,4 @@ def kept(what: str, images: QuerySet[Any], compute: Callable[[], Figures]) -> Fi
     except EmptyResultSet:
         return compute()
     digest = hashlib.sha256(repr((sql, parameters)).encode()).hexdigest()
-    return cache.get_or_set(f"figures-{what}-{digest}", compute, KEEP_SECONDS)  # type: ignore[return-value]
+    return cache.get_or_set(f"figures-{what}-{digest}", compute, seconds)  # type: ignore[return-value]

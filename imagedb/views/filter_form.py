@@ -80,11 +80,11 @@ def chips(path: str, given: QueryDict, fields: list[Field], cursors: Names[str])
 
 def problems(path: str, given: QueryDict, filters: ImageFilter, cursors: Names[str]) -> list[Problem]:
     """Parameters that are unknown, given twice, or have a value that the filter refuses."""
-    known = [*filters.filters, *cursors]
+    offered = sorted(ImageFilter.get_filters())
     found = []
     for name, values in given.lists():
-        if name not in known:
-            message = f"There is no such filter. Known: {', '.join(sorted(filters.filters))}."
+        if name not in offered and name not in cursors:
+            message = f"There is no such filter. Known: {', '.join(offered)}."
         elif len(values) > 1:
             message = "It is given more than once."
         elif name in filters.form.errors:

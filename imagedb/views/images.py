@@ -2,14 +2,15 @@
 
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from imagedb.measures import MEASURES
-from imagedb.models import Image, ImageKind, Visibility
-from imagedb.selectors import images_with_details
+from imagedb.models import CollectionVersion, Image, ImageKind, Visibility
+from imagedb.selectors.collections import visible_versions
 from imagedb.selectors.examples import Example, with_sources
 from imagedb.selectors.figures import extent
 from imagedb.selectors.visibility import images_after_terms, visible_images
@@ -21,30 +22,34 @@ RELATIVES_SHOWN = 12
 @require_safe
 def image(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """One image: the picture beside its source, facts, predictions, distances, relatives, downloads, citation."""
-    image = get_object_or_404(images_with_details(request.user), public_id=public_id)
-    [example] = with_sources(request.user, [image])
+    visible, hidden_by_terms = visible_images(request.user), images_after_terms(request.user)
+    image = get_object_or_404(visible.select_related("image_class", "attack", "target_model"), public_id=public_id)
+    [example] = with_sources(visible, [image])
     # Of a clean image what was made from it; of a modified one what else was made from its source, if that is shown.
     root = image if image.kind == ImageKind.CLEAN else example.source
-    relatives = visible_images(request.user).filter(source=root).exclude(pk=image.pk) if root else Image.objects.none()
-    hidden = images_after_terms(request.user).filter(source=root) if root else Image.objects.none()
+    relatives = visible.filter(source=root).exclude(pk=image.pk) if root else Image.objects.none()
+    hidden = hidden_by_terms.filter(source=root) if root else Image.objects.none()
+    predictions = image.predictions.select_related("predicted_class", "target_model").order_by("target_model__slug")
+    versions = CollectionVersion.objects.filter(
+        pk__in=visible_versions(request.user).values("pk"), memberships__image=image
+    )
+    versions = versions.select_related("collection").order_by("collection__slug", "pk")
     address = request.build_absolute_uri(request.path)
     context = {
         "page": "gallery",
         "image": image,
         "example": example,
         "distances": [(measure, measure.text(getattr(image, measure.name))) for measure in MEASURES],
-        "predictions": [
-            (prediction, prediction.predicted_class_id == image.image_class_id)
-            for prediction in image.predictions.all()
-        ],
+        "predictions": [(each, each.predicted_class_id == image.image_class_id) for each in predictions],
+        "versions": versions,
         "relatives": relatives.select_related("attack", "target_model", "image_class").order_by("pk")[:RELATIVES_SHOWN],
         "relatives_extent": extent(relatives),
         "after_terms": extent(hidden),
-        "source_after_terms": _source_after_terms(request, example),
+        "source_after_terms": _source_after_terms(hidden_by_terms, example),
         "relatives_address": f"{reverse('imagedb:gallery')}?source={root.public_id}" if root else "",
         "citation": citation_of(image, address),
         # Of each collection the newest version.
-        "cited_versions": {version.collection_id: version for version in image.visible_versions}.values(),
+        "cited_versions": {version.collection_id: version for version in versions}.values(),
         **page_meta(request, title_of(image), description_of(image), **_public_image(image)),
     }
     return render(request, "imagedb/image.html", context)
@@ -73,10 +78,10 @@ def citation_of(image: Image, address: str) -> str:
     return f"{title_of(image)}. Scooter image catalogue, {identity}. {address}"
 
 
-def _source_after_terms(request: HttpRequest, example: Example) -> bool:
+def _source_after_terms(hidden_by_terms: QuerySet[Image], example: Example) -> bool:
     if example.source is not None or example.modified.source_id is None:
         return False
-    return images_after_terms(request.user).filter(pk=example.modified.source_id).exists()
+    return hidden_by_terms.filter(pk=example.modified.source_id).exists()
 
 
 def _public_image(image: Image) -> dict[str, str]:

@@ -8,6 +8,7 @@ from django.views.decorators.http import require_safe
 from imagedb.models import Attack
 from imagedb.parameters import parameter_lines
 from imagedb.selectors.examples import first_examples, pairs_of_attack
+from imagedb.selectors.visibility import visible_images
 from leaderboard.views.shared import catalogue_context, public_image
 from scooter_site.common.page_meta import page_meta
 
@@ -16,7 +17,7 @@ from scooter_site.common.page_meta import page_meta
 def attacks(request: HttpRequest) -> HttpResponse:
     """All attacks, each with an example; the demonstration's stand-ins come last."""
     rows = Attack.objects.order_by("is_demo", Lower("name"))
-    examples = first_examples(request.user, rows)
+    examples = first_examples(visible_images(request.user), rows)
     description = (
         "Unrestricted attacks on image classifiers: what they change, with examples, papers and human ratings."
     )
@@ -32,7 +33,8 @@ def attacks(request: HttpRequest) -> HttpResponse:
 def attack(request: HttpRequest, slug: str) -> HttpResponse:
     """One attack: facts, examples, distances, results, downloads."""
     attack = get_object_or_404(Attack, slug=slug)
-    context = catalogue_context(request, pairs_of_attack(request.user, attack), attack=attack)
+    visible = visible_images(request.user)
+    context = catalogue_context(request, visible, pairs_of_attack(visible, attack), attack=attack)
     description = attack.description or f"{attack.name}: examples, distances, human ratings and downloads."
     context |= {
         "page": "attacks",

@@ -4,34 +4,35 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urlencode
 
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 
 from imagedb.downloads import downloads
 from imagedb.measures import MEASURES
-from imagedb.models import Visibility
+from imagedb.models import Image, Visibility
 from imagedb.selectors.examples import Example, Pair, examples_of, figures_of
 from imagedb.selectors.figures import extent
-from imagedb.selectors.visibility import images_after_terms, visible_images
+from imagedb.selectors.visibility import images_after_terms
 from leaderboard import selectors
 from leaderboard.tables import make_tables, only
 
 EXAMPLE_COUNT = 7  # a large one and two rows of three
 
 
-def catalogue_context(request: HttpRequest, pairs: list[Pair], **of: Any) -> dict[str, Any]:
+def catalogue_context(request: HttpRequest, visible: QuerySet[Image], pairs: list[Pair], **of: Any) -> dict[str, Any]:
     """Examples, distances, results and downloads of the images of an attack or of a target model.
 
-    ``of`` is ``attack=`` or ``target_model=`` with its row, as filters of images and of the API call it.
+    ``visible`` are the images that the visitor may see; ``of`` is ``attack=`` or ``target_model=`` with its row, as
+    filters of images and of the API call it.
     """
     parameters = {name: row.slug for name, row in of.items()}
-    images = visible_images(request.user).filter(**of)
     return {
-        "examples": examples_of(request.user, pairs, EXAMPLE_COUNT),
-        "figures": figures_of(request.user, pairs),
+        "examples": examples_of(visible, pairs, EXAMPLE_COUNT),
+        "figures": figures_of(visible, pairs),
         "measures": MEASURES,
         "tables": only(make_tables(selectors.entries()), **of),
-        "extent": extent(images),
+        "extent": extent(visible.filter(**of)),
         "after_terms": extent(images_after_terms(request.user).filter(**of)),
         "downloads": downloads(parameters),
         "gallery_url": f"{reverse('imagedb:gallery')}?{urlencode(parameters)}",

@@ -7,6 +7,7 @@ from django.views.decorators.http import require_safe
 
 from imagedb.models import TargetModel
 from imagedb.selectors.examples import first_examples, pairs_of_target_model
+from imagedb.selectors.visibility import visible_images
 from leaderboard.views.shared import catalogue_context, public_image
 from scooter_site.common.page_meta import page_meta
 
@@ -15,7 +16,7 @@ from scooter_site.common.page_meta import page_meta
 def target_models(request: HttpRequest) -> HttpResponse:
     """All target models, each with an example; the demonstration's comes last."""
     rows = TargetModel.objects.order_by("is_demo", Lower("name"))
-    examples = first_examples(request.user, rows)
+    examples = first_examples(visible_images(request.user), rows)
     description = "The classifiers under attack: architecture, training, weights, preprocessing and clean accuracy."
     context = {
         "page": "target-models",
@@ -29,7 +30,8 @@ def target_models(request: HttpRequest) -> HttpResponse:
 def target_model(request: HttpRequest, slug: str) -> HttpResponse:
     """One target model: facts, examples, distances, results, downloads."""
     model = get_object_or_404(TargetModel, slug=slug)
-    context = catalogue_context(request, pairs_of_target_model(request.user, model), target_model=model)
+    visible = visible_images(request.user)
+    context = catalogue_context(request, visible, pairs_of_target_model(visible, model), target_model=model)
     description = model.description or f"{model.name}: what it is, and the attacks made against it, with examples."
     context |= {
         "page": "target-models",

@@ -35,11 +35,11 @@ def test_pairs_of_an_attack_and_of_a_target_model(attack, model):
     against_none = measured(attack=attack, target_model=None)
     measured(attack=attack, target_model=other_model, visibility=Visibility.PRIVATE)
     of_other = measured(attack=other_attack, target_model=model)
-    assert examples.pairs_of_attack(ANYBODY, attack) == [
+    assert examples.pairs_of_attack(visible_images(ANYBODY), attack) == [
         examples.Pair(attack, model, first.pk, last.pk),
         examples.Pair(attack, None, against_none.pk, against_none.pk),
     ]
-    assert examples.pairs_of_target_model(ANYBODY, model) == [
+    assert examples.pairs_of_target_model(visible_images(ANYBODY), model) == [
         examples.Pair(attack, model, first.pk, last.pk),
         examples.Pair(other_attack, model, of_other.pk, of_other.pk),
     ]
@@ -49,11 +49,11 @@ def test_examples_are_spread_over_the_images_and_taken_from_each_pair_in_turn(at
     other_model = factories.target_model()
     images = [measured(attack=attack, target_model=model) for _ in range(9)]
     other = measured(attack=attack, target_model=other_model)
-    pairs = examples.pairs_of_attack(ANYBODY, attack)
-    found = [example.modified for example in examples.examples_of(ANYBODY, pairs, 5)]
+    pairs = examples.pairs_of_attack(visible_images(ANYBODY), attack)
+    found = [example.modified for example in examples.examples_of(visible_images(ANYBODY), pairs, 5)]
     assert set(found) == {images[0], images[4], images[8], other}
-    assert [example.modified for example in examples.examples_of(ANYBODY, pairs, 1)] == [images[0]]
-    assert examples.examples_of(ANYBODY, [], 5) == []
+    assert [example.modified for example in examples.examples_of(visible_images(ANYBODY), pairs, 1)] == [images[0]]
+    assert examples.examples_of(visible_images(ANYBODY), [], 5) == []
 
 
 def test_examples_that_can_be_shown_whole_come_first(attack, model):
@@ -64,7 +64,7 @@ def test_examples_that_can_be_shown_whole_come_first(attack, model):
         ssim=None, ciede2000=None,
     )  # fmt: skip
     whole = measured(attack=attack, target_model=model)
-    found = examples.examples_of(ANYBODY, examples.pairs_of_attack(ANYBODY, attack), 3)
+    found = examples.examples_of(visible_images(ANYBODY), examples.pairs_of_attack(visible_images(ANYBODY), attack), 3)
     assert [example.modified for example in found] == [whole, not_comparable, without_source]
     assert [example.has_difference for example in found] == [True, False, False]
     assert [example.source for example in found] == [whole.source, not_comparable.source, None]
@@ -75,10 +75,10 @@ def test_the_first_example_of_each_attack_and_model(attack, model):
     measured(attack=attack, target_model=model, visibility=Visibility.PRIVATE)
     shown = measured(attack=attack, target_model=model)
     measured(attack=attack, target_model=model)
-    of_attacks = examples.first_examples(ANYBODY, Attack.objects.all())
+    of_attacks = examples.first_examples(visible_images(ANYBODY), Attack.objects.all())
     assert {pk: example.modified for pk, example in of_attacks.items()} == {attack.pk: shown}
     assert empty.pk not in of_attacks
-    of_models = examples.first_examples(ANYBODY, TargetModel.objects.all())
+    of_models = examples.first_examples(visible_images(ANYBODY), TargetModel.objects.all())
     assert {pk: example.modified for pk, example in of_models.items()} == {model.pk: shown}
 
 
@@ -87,7 +87,7 @@ def test_median_and_range_of_what_was_measured(attack, model):
         measured(attack=attack, target_model=model, linf=linf, ssim=ssim)
     measured(attack=attack, target_model=model, linf=255, visibility=Visibility.PRIVATE)
     factories.modified_image(attack=attack, target_model=model)
-    [found] = examples.figures_of(ANYBODY, examples.pairs_of_attack(ANYBODY, attack))
+    [found] = examples.figures_of(visible_images(ANYBODY), examples.pairs_of_attack(visible_images(ANYBODY), attack))
     assert (found.extent.count, found.measured, found.is_sample) == (4, 3, False)
     ranges = {each.measure.name: (each.median, each.minimum, each.maximum) for each in found.ranges}
     assert ranges["linf"] == (8, 4, 30)
@@ -102,7 +102,7 @@ def test_many_images_are_looked_at_in_part_and_it_is_said(attack, model, monkeyp
     for linf in (1, 2, 3, 200):
         measured(attack=attack, target_model=model, linf=linf)
     monkeypatch.setattr(examples, "MEASURED_AT_MOST", 3)
-    [found] = examples.figures_of(ANYBODY, examples.pairs_of_attack(ANYBODY, attack))
+    [found] = examples.figures_of(visible_images(ANYBODY), examples.pairs_of_attack(visible_images(ANYBODY), attack))
     assert (found.measured, found.is_sample) == (3, True)
     assert found.ranges[0].maximum == 3
 

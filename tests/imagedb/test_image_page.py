@@ -182,7 +182,7 @@ def test_names_are_text_never_markup(client, attack):
     assert "<b>Me" not in content
 
 
-def test_queries_do_not_grow_with_relatives_and_predictions(client, modified, model):
+def test_queries_do_not_grow_with_relatives_predictions_and_collections(client, modified, model):
     def queries():
         with CaptureQueriesContext(connection) as found:
             get(client, modified.source)
@@ -195,6 +195,8 @@ def test_queries_do_not_grow_with_relatives_and_predictions(client, modified, mo
         Prediction.objects.create(
             image=modified.source, target_model=factories.target_model(), predicted_class=modified.image_class
         )
+    for number in range(5):
+        collection_with(f"set-{number}", modified.source, versions=("1.0", "1.1"))
     assert queries() == few
 
 
