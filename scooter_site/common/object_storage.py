@@ -1,4 +1,4 @@
-"""Files in one S3-compatible bucket. Apart from storage.py, because importing boto3 takes a third of a second.
+"""Files in one S3-compatible bucket. Apart from storage.py, so that boto3 is imported only where there is a bucket.
 
 Only the settings name this module, and only when S3_URL is set. Tested with SeaweedFS; docs/storage.md has notes for
 MinIO and Amazon.

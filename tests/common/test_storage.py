@@ -106,7 +106,7 @@ class TestLocalFiles:
 
 
 def test_boto3_is_not_imported_without_a_bucket():
-    """It takes a third of a second, at every start of a process and of every command."""
+    """It takes about a tenth of a second, at every start of a process and of every command."""
     code = "import sys, django; django.setup(); import scooter_site.urls; print('boto3' in sys.modules)"
     results = [
         subprocess.run(
