@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework import mixins, serializers, viewsets
@@ -11,11 +11,13 @@ from rest_framework.decorators import action
 from rest_framework.permissions import AllowAny
 from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
+from rest_framework.response import Response
 
 from imagedb import files
 from imagedb.filters import ImageFilter
 from imagedb.models import Attack, Image, ImageClass, TargetModel
-from imagedb.selectors import images_with_details, visible_images
+from imagedb.selectors import visible_images
+from imagedb.selectors.image_rows import image_rows
 from imagedb.serializers import (
     AttackSerializer,
     FileParametersSerializer,
@@ -85,23 +87,27 @@ class ImageViewSet(CatalogueViewSet):
     lookup_field = "public_id"
     lookup_value_converter = "uuid"
     detail_parameters = {"file": ("rendition",)}
-
     throttle_scope = LISTS
 
     def get_queryset(self) -> QuerySet:
         if getattr(self, "swagger_fake_view", False):
             return Image.objects.none()
-        user = self.request.user
-        if self.action == "retrieve":
-            return images_with_details(user)
-        self.visible = visible_images(user)
+        self.visible = visible_images(self.request.user)
         return self.visible
 
-    def paginate_queryset(self, queryset: QuerySet) -> list[Image]:
+    def paginate_queryset(self, queryset: QuerySet) -> list[dict[str, Any]]:
         """The page, found by ids alone; what describes its images is read for these few."""
-        keys = [image.pk for image in super().paginate_queryset(queryset.only("pk")) or ()]
-        found = images_with_details(self.request.user, visible=self.visible).in_bulk(keys)
-        return [found[key] for key in keys if key in found]
+        return self._rows([image.pk for image in super().paginate_queryset(queryset.only("pk")) or ()])
+
+    def retrieve(self, request: Request, public_id: str) -> Response:
+        """One image."""
+        rows = self._rows([self.get_object().pk])
+        if not rows:  # deleted a moment ago
+            raise Http404
+        return Response(self.get_serializer(rows[0]).data)
+
+    def _rows(self, keys: list[int]) -> list[dict[str, Any]]:
+        return image_rows(self.request.user, self.visible, keys)
 
     @extend_schema(
         summary="Download an image",

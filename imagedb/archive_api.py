@@ -23,7 +23,7 @@ from imagedb.archives import ArchiveType, plan_archive
 from imagedb.archives.readme import readme
 from imagedb.filters import ImageFilter
 from imagedb.models import CollectionVersion, Image
-from imagedb.selectors import images_with_details
+from imagedb.selectors import visible_images
 from imagedb.selectors.archives import archived_images, images_and_sources
 from imagedb.selectors.collections import images_of_version, visible_versions
 from scooter_site.common.api_errors import DETAIL_ERRORS, ErrorSerializer
@@ -151,7 +151,7 @@ class ImageArchiveView(ArchiveView):
     )
     def get(self, request: Request) -> HttpResponseBase:
         """Send the archive."""
-        images = self.filter_queryset(images_with_details(request.user))
+        images = self.filter_queryset(visible_images(request.user))
         filters = sorted(
             (name, value) for name, value in request.query_params.items() if name in ImageFilter.base_filters
         )

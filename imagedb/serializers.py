@@ -1,5 +1,6 @@
 """The catalogue as the API shows it. Internal ids never leave the site."""
 
+from functools import cached_property
 from typing import Any
 from uuid import UUID
 
@@ -7,7 +8,6 @@ from django.urls import reverse
 from rest_framework import serializers
 
 from imagedb.models import Attack, CollectionVersion, Image, ImageClass, Prediction, TargetModel
-from scooter_site.common.quick_serializer import QuickSerializer
 
 NOBODY = str(UUID(int=0))
 
@@ -55,7 +55,7 @@ class TargetModelSerializer(serializers.ModelSerializer):
         ]
 
 
-class ImageClassSerializer(QuickSerializer):
+class ImageClassSerializer(serializers.ModelSerializer):
     """One of the 1,000 ImageNet classes."""
 
     class Meta:
@@ -63,7 +63,7 @@ class ImageClassSerializer(QuickSerializer):
         fields = ["index", "synset", "name", "synonyms"]
 
 
-class ClassReferenceSerializer(QuickSerializer):
+class ClassReferenceSerializer(serializers.ModelSerializer):
     """A class, as far as it takes to know it."""
 
     class Meta:
@@ -71,7 +71,7 @@ class ClassReferenceSerializer(QuickSerializer):
         fields = ["index", "synset", "name"]
 
 
-class PredictionSerializer(QuickSerializer):
+class PredictionSerializer(serializers.ModelSerializer):
     """What a target model says about an image."""
 
     target_model: serializers.Field = serializers.SlugRelatedField(slug_field="slug", read_only=True)
@@ -82,7 +82,7 @@ class PredictionSerializer(QuickSerializer):
         fields = ["target_model", "predicted_class", "confidence"]
 
 
-class CollectionReferenceSerializer(QuickSerializer):
+class CollectionReferenceSerializer(serializers.ModelSerializer):
     """A version of a collection that has the image."""
 
     collection: serializers.Field = serializers.SlugRelatedField(slug_field="slug", read_only=True)
@@ -92,28 +92,15 @@ class CollectionReferenceSerializer(QuickSerializer):
         fields = ["collection", "version"]
 
 
-class AddressField(serializers.HyperlinkedIdentityField):
-    """The whole address of something else of an image; without the ``format`` that the list was asked for in."""
+class ImageSerializer(serializers.ModelSerializer):
+    """An image of the catalogue.
 
-    def to_representation(self, value: Any) -> str:
-        return self._pattern.replace(NOBODY, str(value.public_id))
+    Takes rows of ``imagedb.selectors.image_rows``, which are made of whole pages at once; the fields here say what is
+    in them, to the schema and to CSV, and only the addresses are added.
+    """
 
-    @property
-    def _pattern(self) -> str:
-        """The address of an image that there is not: a list looks up once what differs in the id only."""
-        found = self.context.setdefault("patterns", {})
-        if self.view_name not in found:
-            address = reverse(self.view_name, kwargs={"public_id": NOBODY})
-            found[self.view_name] = self.context["request"].build_absolute_uri(address)
-        return found[self.view_name]
-
-
-class ImageSerializer(QuickSerializer):
-    """An image of the catalogue."""
-
-    id = serializers.UUIDField(source="public_id", read_only=True)
+    id = serializers.UUIDField(read_only=True)
     source = serializers.UUIDField(  # type: ignore[assignment]  # shadows Field.source, as its metaclass allows
-        source="visible_source_id",
         read_only=True,
         allow_null=True,
         help_text="Id of the clean image that this one was made from; null for a clean image, and where the source "
@@ -122,11 +109,9 @@ class ImageSerializer(QuickSerializer):
     attack: serializers.Field = serializers.SlugRelatedField(slug_field="slug", read_only=True, allow_null=True)
     target_model: serializers.Field = serializers.SlugRelatedField(slug_field="slug", read_only=True, allow_null=True)
     predictions = PredictionSerializer(many=True, read_only=True)
-    collections = CollectionReferenceSerializer(
-        source="visible_versions", many=True, read_only=True, help_text="Those that you may see."
-    )
-    file = AddressField(view_name="image-file", lookup_field="public_id")
-    thumbnail = AddressField(view_name="image-thumbnail", lookup_field="public_id")
+    collections = CollectionReferenceSerializer(many=True, read_only=True, help_text="Those that you may see.")
+    file = serializers.URLField(read_only=True)
+    thumbnail = serializers.URLField(read_only=True)
 
     class Meta:
         model = Image
@@ -170,6 +155,20 @@ class ImageSerializer(QuickSerializer):
         fields = {name: declared.pop(name) for name in ("id", "kind")}
         fields["class"] = ClassReferenceSerializer(source="image_class", read_only=True)
         return {**fields, **declared}
+
+    def to_representation(self, instance: dict[str, Any]) -> dict[str, Any]:
+        addresses = {name: pattern.replace(NOBODY, instance["id"]) for name, pattern in self._addresses.items()}
+        row = {**instance, **addresses}
+        return {name: row[name] for name in self.fields}
+
+    @cached_property
+    def _addresses(self) -> dict[str, str]:
+        """The addresses of an image that there is not: those of others differ in the id only."""
+        to_whole = self.context["request"].build_absolute_uri
+        return {
+            name: to_whole(reverse(view, kwargs={"public_id": NOBODY}))
+            for name, view in (("file", "image-file"), ("thumbnail", "image-thumbnail"))
+        }
 
 
 class FileParametersSerializer(serializers.Serializer):

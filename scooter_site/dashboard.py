@@ -93,7 +93,7 @@ def first_study_steps() -> list[ChecklistStep]:
     """The way from an empty database to a running study. Demonstration material ticks nothing."""
     own_studies = Study.objects.filter(is_demo=False)
     next_study = own_studies.filter(status__in=[StudyStatus.DRAFT, StudyStatus.READY]).first()
-    kinds = set(Image.objects.filter(is_demo=False).order_by().values_list("kind", flat=True).distinct())
+    kinds = {kind for kind in ImageKind.values if Image.objects.filter(is_demo=False, kind=kind).exists()}
     return [
         ChecklistStep(
             "Describe the attack",

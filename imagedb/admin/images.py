@@ -1,6 +1,8 @@
 """Images: looked at, found, their visibility and licence corrected, put into collections."""
 
+import re
 from typing import Any
+from uuid import UUID
 
 from django.contrib import admin
 from django.db.models import OuterRef, QuerySet, Subquery
@@ -24,9 +26,10 @@ from imagedb.admin.rules import RulesTold
 from imagedb.models import CollectionImage, Image, ImageKind, Prediction
 from imagedb.selectors import is_as_intended, visible_images
 from imagedb.selectors.collections import may_curate, visible_versions
+from imagedb.selectors.search import search_images
 from imagedb.services.images import delete_images
 from imagedb.services.importing import own_groups
-from scooter_site.common.admin_tools import ReadOnlyAdmin, StayOnPage, signed_in
+from scooter_site.common.admin_tools import BoundedPaginator, ReadOnlyAdmin, StayOnPage, signed_in
 
 VERSIONS_SHOWN = 24
 FACTS_OF_FROZEN = ("licence", "attribution")
@@ -137,8 +140,13 @@ class ImageAdmin(ImageActions, RulesTold, StayOnPage, ModelAdmin):
     list_filter_submit = True
     list_per_page = 50
     show_full_result_count = False
-    search_fields = ("original_filename", "^original_sha256", "image_class__name", "=public_id")
-    search_help_text = "Search by file name, SHA-256, class name or public id"
+    paginator = BoundedPaginator
+    # By file name an index gives the order; by anything else all images would be sorted for a page.
+    sortable_by = ("original_filename",)
+    search_fields = ("original_filename",)  # that there is a search; see get_search_results
+    search_help_text = (
+        "Words of the class, attack, target model, file name or attribution; or a whole SHA-256 or public id"
+    )
     inlines = (PredictionInline,)
     change_form_outer_before_template = "admin/imagedb/image_comparison.html"
     changeable_fields = ("visibility", "group", "licence", "attribution")
@@ -185,6 +193,18 @@ class ImageAdmin(ImageActions, RulesTold, StayOnPage, ModelAdmin):
                 visible_source_name=Subquery(source.values("original_filename")),
             )
         )
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """The search of the API and the pages; and what identifies one image."""
+        term = search_term.strip()
+        if re.fullmatch(r"[0-9a-fA-F]{64}", term):
+            return queryset.filter(original_sha256=term.lower()), False
+        try:
+            return queryset.filter(public_id=UUID(term)), False
+        except ValueError:
+            return (search_images(queryset, term) if term else queryset), False
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         form = super().get_form(request, obj, change=change, **kwargs)

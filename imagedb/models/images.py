@@ -140,6 +140,7 @@ class Image(models.Model):
             models.Index(fields=["comparison", "id"], name="image_of_comparison", condition=~Q(comparison="")),
             models.Index(fields=["id"], name="image_of_demo", condition=Q(is_demo=True)),
             models.Index(fields=["kind", "id"], name="image_not_verified", condition=Q(verified=False)),
+            models.Index(fields=["id"], name="image_of_any_kind_not_verified", condition=Q(verified=False)),
             *(
                 models.Index(
                     fields=[distance], name=f"image_by_{distance}", condition=Q(**{f"{distance}__isnull": False})

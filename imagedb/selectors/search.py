@@ -22,8 +22,10 @@ from imagedb.models import Attack, Image, ImageClass, TargetModel
 from imagedb.selectors.ids_first import ids_first
 
 WORD = re.compile(r"[^\W_]+")
-# Images that say a word are looked up first, up to so many. What more say is met soon on the way through all images.
-OFTEN = 50_000
+# Images that say a word are looked up first, up to so many; more of those that are described by it, as an index alone
+# has their ids. What is met more often is met soon on the way through all images.
+OFTEN_SAID = 50_000
+OFTEN_DESCRIBED = 200_000
 
 DESCRIBED_BY: dict[str, tuple[type[Model], tuple[str, ...]]] = {
     "image_class": (ImageClass, ("synset", "name", "synonyms")),
@@ -42,19 +44,20 @@ def search_images(images: QuerySet[Image], question: str) -> QuerySet[Image]:
     words = words_of(question)
     if not words:
         return images.none()
-    described = {field: _words_of_rows(*rows) for field, rows in DESCRIBED_BY.items()}
+    known_words = {field: _words_of_rows(*rows, words) for field, rows in DESCRIBED_BY.items()}
     for word in words:
-        conditions = [_says(word)]
-        for field, rows in described.items():
-            keys = [key for key, known in rows.items() if any(text.startswith(word) for text in known)]
-            if keys:
-                conditions.append(Q(**{f"{field}__in": keys}))
-        images = images.filter(_any_of(conditions))
+        described = {
+            field: [key for key, known in rows.items() if any(text.startswith(word) for text in known)]
+            for field, rows in known_words.items()
+        }
+        images = images.filter(_any_of(_says(word), [(field, keys) for field, keys in described.items() if keys]))
     return images
 
 
-def _words_of_rows(model: type[Model], fields: tuple[str, ...]) -> dict[int, list[str]]:
-    rows = model._default_manager.order_by().values_list("pk", *fields)
+def _words_of_rows(model: type[Model], fields: tuple[str, ...], words: list[str]) -> dict[int, list[str]]:
+    """The words of the rows that may have one of the words."""
+    may_have = reduce(or_, (Q(**{f"{field}__icontains": word}) for field in fields for word in words))
+    rows = model._default_manager.filter(may_have).order_by().values_list("pk", *fields)
     return {pk: words_of(" ".join(texts)) for pk, *texts in rows}
 
 
@@ -66,11 +69,22 @@ def _says(word: str) -> Q:
     return Q(original_filename__iregex=whole) | Q(attribution__iregex=whole)
 
 
-def _any_of(conditions: list[Q]) -> Q:
-    """Images that meet any of the conditions, the first of which is that they say a word."""
-    if connection.vendor == "postgresql" and _expected_count(conditions[0]) > OFTEN:
-        return reduce(or_, conditions)
-    return ids_first(*conditions)
+def _any_of(said: Q, described: list[tuple[str, list[int]]]) -> Q:
+    """Images that say a word, or are described by it: by rows of the fields, given by their keys."""
+    conditions = [Q(**{f"{field}__in": keys}) for field, keys in described]
+    if connection.vendor != "postgresql":
+        return reduce(or_, conditions, said)
+    if _expected_count(said) > OFTEN_SAID or sum(map(_expected_count, conditions)) > OFTEN_DESCRIBED:
+        return reduce(or_, conditions, said)
+    if Image.objects.filter(said).exists():
+        return ids_first(said, *conditions)
+    match described:
+        case []:
+            return Q(pk__in=[])
+        case [(field, [key])]:
+            return Q(**{field: key})  # which has an index in the order of ids
+        case _:
+            return ids_first(*conditions)
 
 
 def _expected_count(condition: Q) -> int:

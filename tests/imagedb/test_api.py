@@ -228,7 +228,8 @@ class TestQueryCounts:
     def test_a_detail_and_a_file(self, client, django_assert_num_queries):
         self.fill(1)
         image = Image.objects.get(kind="modified")
-        with django_assert_num_queries(3):
+        # The image; its predictions, their models and classes; its collections.
+        with django_assert_num_queries(5):
             client.get(f"{IMAGES}{image.public_id}/")
         with django_assert_num_queries(1):
             body(client.get(file_address(image)))

@@ -89,7 +89,7 @@ def test_a_question(images, question, names):
 
 def test_many_images_that_say_a_word(images, monkeypatch):
     """Of what many images say, PostgreSQL is asked in another way; the answer is the same."""
-    monkeypatch.setattr(search, "OFTEN", -1)
+    monkeypatch.setattr(search, "OFTEN_SAID", -1)
     assert listed(APIClient(), search="tench") == ids(images["tench"], images["content"])
     assert listed(APIClient(), search="tench webp") == ids(images["content"])
     # Also where the question is a part of another query.
