@@ -1,58 +1,26 @@
-"""The catalogue's API: who sees what, filters, paging, downloads."""
+"""The catalogue over the API: who sees what, contents, paging, and how many queries it takes."""
 
 import hashlib
 import uuid
 
 import pytest
-from django.contrib.auth.models import AnonymousUser, Permission, User
-from django.core.files.base import ContentFile
+from django.contrib.auth.models import AnonymousUser, Permission
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
-from rest_framework.authtoken.models import Token
 from rest_framework.test import APIClient
 
 from imagedb.models import Image, Prediction
 from imagedb.selectors import visible_images
 from tests import factories
-from tests.imagedb.manifests import stored
+from tests.imagedb.api_clients import IMAGES, body, file_address, ids, listed, user, with_token
 
 pytestmark = pytest.mark.django_db
-IMAGES = "/api/v1/images/"
 
 
 @pytest.fixture
 def client() -> APIClient:
     return APIClient()
-
-
-def user(name: str, **fields) -> User:
-    return User.objects.create_user(name, password="a-long-password", **fields)
-
-
-def with_token(account: User) -> APIClient:
-    client = APIClient()
-    client.credentials(HTTP_AUTHORIZATION=f"Token {Token.objects.create(user=account).key}")
-    return client
-
-
-def file_address(image: Image) -> str:
-    return f"{IMAGES}{image.public_id}/file/"
-
-
-def body(response) -> bytes:
-    """The content, read to its end: that is when the test client closes a streamed file."""
-    return b"".join(response.streaming_content) if response.streaming else response.content
-
-
-def listed(client: APIClient, **parameters) -> set[str]:
-    response = client.get(IMAGES, parameters)
-    assert response.status_code == 200, response.data
-    return {row["id"] for row in response.data["results"]}
-
-
-def ids(*images: Image) -> set[str]:
-    return {str(image.public_id) for image in images}
 
 
 class TestVisibility:
@@ -199,122 +167,6 @@ class TestContent:
             assert client.get(f"/api/v1/{absent}").status_code == 404
 
 
-class TestFilters:
-    @pytest.fixture
-    def images(self):
-        """Two pairs with answers of the models, and clean images of two classes."""
-        cadv, aca = factories.attack(name="cAdv", slug="cadv"), factories.attack(name="ACA", slug="aca")
-        resnet, vit = factories.target_model(slug="resnet"), factories.target_model(slug="vit")
-        tabby, tench = factories.clean_image(), factories.clean_image(image_class=factories.image_class(0))
-        first = factories.modified_image(tabby, attack=cadv, target_model=resnet)
-        second = factories.modified_image(tench, attack=aca, target_model=vit, is_demo=True)
-        unset = factories.modified_image(tench, attack=aca, target_model=None)
-        other = factories.image_class(5)
-        Prediction.objects.create(image=first, target_model=resnet, predicted_class=other, confidence=0.9)
-        Prediction.objects.create(image=second, target_model=resnet, predicted_class=other, confidence=0.0)
-        Prediction.objects.create(image=tabby, target_model=vit, predicted_class=tabby.image_class, confidence=0.5)
-        return {"tabby": tabby, "tench": tench, "first": first, "second": second, "unset": unset}
-
-    @pytest.mark.parametrize(
-        ("parameters", "names"),
-        [
-            ({"kind": "clean"}, "tabby tench"),
-            ({"kind": "modified"}, "first second unset"),
-            ({"attack": "cadv"}, "first"),
-            ({"attack": "aca"}, "second unset"),
-            ({"target_model": "resnet"}, "first"),
-            ({"class_index": 0}, "tench second unset"),
-            ({"synset": "n02123045"}, "tabby first"),
-            ({"is_demo": "true"}, "second"),
-            ({"is_demo": "false"}, "tabby tench first unset"),
-            # The second has an answer, but of another model than its own.
-            ({"verified": "true"}, "tabby first"),
-            ({"verified": "false"}, "tench second unset"),
-            ({"min_confidence": 0.5}, "tabby first"),
-            ({"max_confidence": 0.5}, "tabby second"),
-            ({"max_confidence": 0}, "second"),
-            ({"min_confidence": 0}, "tabby first second"),
-            ({"min_confidence": 0.4, "max_confidence": 0.6}, "tabby"),
-            ({"attack": "aca", "class_index": 0, "is_demo": "true"}, "second"),
-            ({"kind": "clean", "attack": "aca"}, ""),
-        ],
-    )
-    def test_each(self, client, images, parameters, names):
-        assert listed(client, **parameters) == ids(*(images[name] for name in names.split()))
-
-    def test_source(self, client, images):
-        assert listed(client, source=str(images["tench"].public_id)) == ids(images["second"], images["unset"])
-
-    def test_both_confidence_bounds_hold_for_one_prediction(self, client, images):
-        image = images["first"]
-        Prediction.objects.create(
-            image=image,
-            target_model=factories.target_model(),
-            predicted_class=factories.image_class(5),
-            confidence=0.1,
-        )
-        assert listed(client, min_confidence=0.3, max_confidence=0.8) == ids(images["tabby"])
-
-    @pytest.mark.parametrize(
-        ("parameter", "value"),
-        [
-            ("kind", "Clean "),
-            ("kind", "dirty"),
-            ("attack", "nope"),
-            ("target_model", "nope"),
-            ("class_index", "1000"),
-            ("class_index", "-1"),
-            ("class_index", "1.5"),
-            ("class_index", "cat"),
-            ("synset", "tabby"),
-            ("source", "17"),
-            ("is_demo", "maybe"),
-            ("is_demo", "1"),
-            ("verified", "yes"),
-            ("min_confidence", "2"),
-            ("max_confidence", "-0.1"),
-            ("min_confidence", "nan"),
-            ("kind", ""),
-            ("attack", " "),
-            ("page_size", "0"),
-            ("page_size", "501"),
-            ("page_size", "many"),
-            ("page_size", "٣"),
-            ("cursor", "nonsense"),
-            ("modle", "x"),
-            ("Kind", "clean"),
-        ],
-    )
-    def test_what_is_not_understood_is_refused_by_name(self, client, images, parameter, value):
-        response = client.get(IMAGES, {parameter: value})
-        assert response.status_code == 400
-        assert list(response.json()) == [parameter]
-
-    def test_a_parameter_given_twice_is_refused(self, client):
-        response = client.get(f"{IMAGES}?kind=clean&kind=modified")
-        assert response.status_code == 400
-        assert list(response.json()) == ["kind"]
-
-    @pytest.mark.parametrize("part", ["", "file/", "thumbnail/"])
-    @pytest.mark.parametrize("parameter", ["modle", "kind", "page_size"])
-    def test_details_and_files_refuse_them_too(self, client, part, parameter):
-        response = client.get(f"{IMAGES}{factories.clean_image().public_id}/{part}", {parameter: "clean"})
-        assert response.status_code == 400
-        assert list(response.json()) == [parameter]
-
-    @pytest.mark.parametrize("value", ["maybe", "", "2"])
-    def test_rendition_is_true_or_false(self, client, value):
-        response = client.get(file_address(factories.clean_image()), {"rendition": value})
-        assert response.status_code == 400
-        assert list(response.json()) == ["rendition"]
-
-    @pytest.mark.parametrize("address", ["attacks/", "target-models/", "classes/", "classes/1/"])
-    def test_the_other_lists_refuse_them(self, client, address):
-        response = client.get(f"/api/v1/{address}?modle=x")
-        assert response.status_code == 400
-        assert list(response.json()) == ["modle"]
-
-
 class TestPaging:
     def pages(self, client, between=lambda: None, **parameters):
         address, seen = f"{IMAGES}?" + "&".join(f"{key}={value}" for key, value in parameters.items()), []
@@ -400,66 +252,3 @@ class TestQueryCounts:
             client.get(f"{IMAGES}{image.public_id}/")
         with django_assert_num_queries(1):
             body(client.get(file_address(image)))
-
-
-class TestFiles:
-    @pytest.fixture
-    def image(self):
-        return factories.clean_image()
-
-    def test_original_and_rendition_byte_for_byte(self, client, image):
-        for address, field_file, part in (
-            (file_address(image), image.original, "original"),
-            (file_address(image) + "?rendition=true", image.rendition, "rendition"),
-            (file_address(image) + "?rendition=false", image.original, "original"),
-        ):
-            response = client.get(address)
-            assert body(response) == stored(field_file)
-            assert response.headers["Content-Type"] == "image/png"
-            assert response.headers["Content-Length"] == str(image.original_bytes)
-            assert response.headers["X-Content-Type-Options"] == "nosniff"
-            assert response.headers["Content-Disposition"] == f'inline; filename="{image.public_id}-{part}.png"'
-            assert response.headers["Cache-Control"] == "public, max-age=3600"
-
-    def test_not_modified(self, client, image):
-        first = client.get(file_address(image))
-        body(first)
-        etag = first.headers["ETag"]
-        assert etag == f'"{image.original_sha256}"'
-        for given in (etag, f"W/{etag}", f'"other", {etag}', "*"):
-            again = client.get(file_address(image), headers={"If-None-Match": given})
-            assert (again.status_code, again.content, again.headers["ETag"]) == (304, b"", etag)
-        changed = client.get(file_address(image), headers={"If-None-Match": '"other"'})
-        body(changed)
-        assert changed.status_code == 200
-
-    def test_what_is_not_public_is_cached_by_its_reader_only(self):
-        image = factories.clean_image(visibility="registered")
-        response = with_token(user("member")).get(file_address(image))
-        body(response)
-        assert response.headers["Cache-Control"] == "private, max-age=3600"
-
-    @pytest.mark.parametrize("accept", ["image/png", "image/*", "application/json", "*/*", "text/html"])
-    def test_any_client_gets_it(self, client, image, accept):
-        response = client.get(file_address(image), headers={"Accept": accept})
-        body(response)
-        assert response.status_code == 200
-        assert client.get(f"{IMAGES}{uuid.uuid4()}/file/", headers={"Accept": accept}).json()["detail"]
-
-    def test_thumbnail(self, client, image):
-        response = client.get(f"{IMAGES}{image.public_id}/thumbnail/")
-        assert body(response) == stored(image.thumbnail)
-
-    def test_a_file_the_storage_has_lost(self, client, image, caplog):
-        image.original.storage.delete(image.original.name)
-        assert client.get(file_address(image)).status_code == 404
-        assert image.original.name in caplog.text
-
-    def test_a_stored_page_is_never_sent_as_one(self, client, image):
-        """Whatever got into the storage, and under whatever name: a browser runs nothing of it."""
-        page = ContentFile(b"<script>alert(1)</script>")
-        Image.objects.filter(pk=image.pk).update(original=image.original.storage.save("x/evil.html", page))
-        response = client.get(file_address(image))
-        body(response)
-        assert response.headers["Content-Type"] == "application/octet-stream"
-        assert response.headers["X-Content-Type-Options"] == "nosniff"

@@ -1,10 +1,13 @@
 """Fixtures of the tests of studies."""
 
 import pytest
+from django.contrib.auth.models import Group
 
+from scooter_site.common.groups import RESEARCHERS
 from studies.models import Panel, Study
 from studies.signals import valid_ratings_changed
 from tests import factories
+from tests.studies.admin_pages import account
 from tests.studies.visitor import Visitor
 
 
@@ -34,3 +37,18 @@ def heard():
     valid_ratings_changed.connect(hear)
     yield calls
     valid_ratings_changed.disconnect(hear)
+
+
+@pytest.fixture
+def researcher(client):
+    user = account(name="researcher")
+    user.groups.add(Group.objects.get(name=RESEARCHERS))
+    client.force_login(user)
+    return user
+
+
+@pytest.fixture
+def viewer(client):
+    user = account("studies.view_study", "studies.view_participation", name="viewer")
+    client.force_login(user)
+    return user
