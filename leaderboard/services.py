@@ -10,6 +10,7 @@ from django.utils import timezone
 from imagedb.models import Attack, TargetModel
 from leaderboard.models import Board, Entry
 from leaderboard.statistics.descriptives import Descriptives, describe
+from leaderboard.statistics.ratings import Ratings
 from studies.selectors import PairState, ScaleRatings, pair_states, valid_ratings
 
 logger = logging.getLogger(__name__)
@@ -67,7 +68,9 @@ def _compute(attack_id: int, target_model_id: int) -> list[Result]:
     return [
         Result(
             ratings=ratings,
-            descriptives=describe(ratings.values, ratings.is_modified, ratings.participation_ids, ratings.image_ids),
+            descriptives=describe(
+                Ratings.from_columns(ratings.values, ratings.is_modified, ratings.participation_ids, ratings.image_ids)
+            ),
             input_digest=input_digest(ratings),
         )
         for ratings in valid_ratings(attack_id, target_model_id)

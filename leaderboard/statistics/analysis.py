@@ -82,7 +82,7 @@ def analyse(
     oriented = ratings if scale.high_means_modified else ratings.mirrored(scale.middle)
     return Analysis(
         scale=scale,
-        descriptives=describe(ratings.values, ratings.is_modified, ratings.participants, ratings.images),
+        descriptives=describe(ratings),
         repeated_answers=_repeated_answers(ratings),
         detection=describe_detection(oriented, middle=scale.middle),
         auc_interval=auc_interval(oriented, repeats=10 * bootstrap_repeats, seed=seed) if bootstrap_repeats else None,

@@ -41,14 +41,13 @@ def describe_detection(ratings: Ratings, *, middle: float = 0.0) -> Detection:
             float(stats.norm.ppf((answers.sum() + 0.5) / (answers.size + 1))) for answers in (on_modified, on_clean)
         )
         d_prime, criterion = hits - false_alarms, -(hits + false_alarms) / 2
-    counts = counts_per_participant(ratings)
     return Detection(
         accuracy_modified=float(on_modified.mean()) if on_modified.size else None,
         accuracy_clean=float(1 - on_clean.mean()) if on_clean.size else None,
         mean_confidence=float(np.abs(ratings.values - middle).mean()) if ratings.values.size else None,
         d_prime=d_prime,
         criterion=criterion,
-        auc=float(areas(counts.sum(axis=1))) if on_modified.size and on_clean.size else None,
+        auc=_area(ratings) if on_modified.size and on_clean.size else None,
     )
 
 
@@ -59,7 +58,7 @@ def auc_interval(
 
     None with fewer than two participants, or where a kind is missing. The same seed gives the same interval.
     """
-    counts = counts_per_participant(ratings)
+    counts = _counts_per_participant(ratings)
     kinds, participants, values = counts.shape
     if participants < 2 or not all(counts[kind].any() for kind in range(kinds)):
         return None
@@ -71,14 +70,14 @@ def auc_interval(
         drawn = rng.multinomial(participants, np.full(participants, 1 / participants), size=size).astype(float)
         resampled = drawn @ counts  # (2, repeats, values)
         has_both = resampled.any(axis=2).all(axis=0)
-        found += list(areas(resampled[:, has_both]))
+        found += list(_areas(resampled[:, has_both]))
     if not found:
         return None
     lower, upper = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
     return float(lower), float(upper)
 
 
-def counts_per_participant(ratings: Ratings) -> NDArray[np.float64]:
+def _counts_per_participant(ratings: Ratings) -> NDArray[np.float64]:
     """How often each participant gave each value: (2, participants, distinct values); modified first."""
     values, codes = np.unique(ratings.values, return_inverse=True)
     counts = np.zeros((2, ratings.participant_count, values.size))
@@ -86,9 +85,16 @@ def counts_per_participant(ratings: Ratings) -> NDArray[np.float64]:
     return counts
 
 
-def areas(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """AUC from counts per value in ascending order: shape (2, ..., values) in, (...) out; every count above 0 once."""
+def _areas(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """AUC from counts per value in ascending order: shape (2, repeats, values) in, (repeats,) out."""
     modified, clean = counts
     below = np.cumsum(clean, axis=-1) - clean
     pairs = modified.sum(axis=-1) * clean.sum(axis=-1)
     return np.asarray((modified * (below + clean / 2)).sum(axis=-1) / pairs)
+
+
+def _area(ratings: Ratings) -> float:
+    """The same from the ratings' ranks (Mann and Whitney)."""
+    ranks = stats.rankdata(ratings.values)[ratings.is_modified]
+    clean = ratings.values.size - ranks.size
+    return float((ranks.sum() - ranks.size * (ranks.size + 1) / 2) / (ranks.size * clean))

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from leaderboard.statistics.detection import areas, counts_per_participant
 from leaderboard.statistics.equivalence import Equivalence, two_one_sided_tests
 from leaderboard.statistics.mixed_model import MixedModel, NotEstimable, fit_mixed_model
 from leaderboard.statistics.ratings import Ratings
@@ -119,9 +118,15 @@ def ordinal_check(ratings: Ratings) -> OrdinalCheck | None:
     (Brunner-Munzel's effect within participants, and a t test over participants.) None with fewer than two
     participants who rated both kinds, or if all of them have the same value.
     """
-    counts = counts_per_participant(ratings)
-    rated_both = counts.any(axis=2).all(axis=0)
-    values = 1 - areas(counts[:, rated_both])
+    ranks = _ranks_within_participants(ratings)
+    clean, modified = (
+        np.bincount(ratings.participants[chosen], minlength=ratings.participant_count).astype(float)
+        for chosen in (~ratings.is_modified, ratings.is_modified)
+    )
+    rank_sums = np.bincount(ratings.participants, ranks * ~ratings.is_modified, minlength=ratings.participant_count)
+    rated_both = (clean > 0) & (modified > 0)
+    larger = rank_sums - clean * (clean + 1) / 2
+    values = larger[rated_both] / (clean * modified)[rated_both]
     if values.size < 2 or np.ptp(values) == 0:
         return None
     mean, error = float(values.mean()), float(stats.sem(values))
@@ -154,6 +159,20 @@ def bootstrap_difference(
         return None
     lower, upper = np.quantile(estimates, [(1 - level) / 2, (1 + level) / 2])
     return float(lower), float(upper)
+
+
+def _ranks_within_participants(ratings: Ratings) -> NDArray[np.float64]:
+    """Rank of each rating among those of its participant, from 1; equal values share the mean of their ranks."""
+    order = np.lexsort((ratings.values, ratings.participants))
+    participants, values = ratings.participants[order], ratings.values[order]
+    begins_run = np.append(True, (np.diff(participants) != 0) | (np.diff(values) != 0))[: order.size]
+    starts = np.flatnonzero(begins_run)
+    lengths = np.diff(np.append(starts, order.size))
+    middle = np.repeat(starts + (lengths + 1) / 2, lengths)
+    before = np.append(0, np.cumsum(np.bincount(participants)))[participants]
+    ranks = np.empty(order.size)
+    ranks[order] = middle - before
+    return ranks
 
 
 def _means_by(codes: NDArray[np.intp], ratings: Ratings, is_modified: bool) -> NDArray[np.float64]:

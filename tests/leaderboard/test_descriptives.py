@@ -8,9 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.statistics.descriptives import Descriptives, KindSummary, describe
+from leaderboard.statistics import descriptives
+from leaderboard.statistics.descriptives import Descriptives, KindSummary
+from leaderboard.statistics.ratings import Ratings
 
 M, C = True, False
+
+
+def describe(values, is_modified, participants, images) -> Descriptives:
+    return descriptives.describe(Ratings.from_columns(values, is_modified, participants, images))
 
 
 def test_hand_computed():

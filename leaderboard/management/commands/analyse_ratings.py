@@ -1,6 +1,5 @@
 """Analyse rating files of any study, without storing anything."""
 
-import argparse
 import json
 import math
 from pathlib import Path
@@ -12,6 +11,7 @@ from leaderboard.image_effects_file import UnwritableFile, write_image_effects
 from leaderboard.statistics.analysis import RatingScale, analyse, compare_all, place
 from leaderboard.statistics.ratings_file import UnreadableRatings, read_ratings
 from leaderboard.statistics.report import as_json, as_text, comparison_as_json, comparison_as_text
+from scooter_site.common.arguments import number, number_between, whole_number
 
 
 class Command(BaseCommand):
@@ -23,16 +23,22 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("files", nargs="+", type=Path, metavar="FILE.csv")
-        parser.add_argument("--scale-min", type=_finite, required=True, help="Lowest value of the scale, such as -2.")
-        parser.add_argument("--scale-max", type=_finite, required=True, help="Highest value of the scale, such as 2.")
+        parser.add_argument("--scale-min", type=number, required=True, help="Lowest value of the scale, such as -2.")
+        parser.add_argument("--scale-max", type=number, required=True, help="Highest value of the scale, such as 2.")
         parser.add_argument("--high-means", choices=["clean", "modified"], required=True)
-        parser.add_argument("--bound", type=_positive, help="Equivalence bound in points (default: 5 %% of the width).")
-        parser.add_argument("--alpha", type=_level, default=0.05, help="Level of each one-sided test (default: 0.05).")
+        parser.add_argument(
+            "--bound",
+            type=number_between(0, math.inf),
+            help="Equivalence bound in points (default: 5 %% of the width).",
+        )
+        parser.add_argument(
+            "--alpha", type=number_between(0, 0.5), default=0.05, help="Level of each one-sided test (default: 0.05)."
+        )
         parser.add_argument("--format", choices=["text", "json"], default="text")
         parser.add_argument("--seed", type=int, default=0, help="Of everything drawn at random (default: 0).")
         parser.add_argument(
             "--bootstrap",
-            type=_count,
+            type=whole_number(0),
             default=0,
             metavar="N",
             help="Add intervals from N draws of the participants (slow: N fits; 10 N draws for the AUC).",
@@ -88,33 +94,3 @@ class Command(BaseCommand):
         pairs = [{"file": name, **as_json(one, stands)} for name, one, stands in results]
         board = {"pairs": pairs, "comparisons": [comparison_as_json(comparison, names) for comparison in comparisons]}
         self.stdout.write(json.dumps(board if several else pairs[0], indent=1, allow_nan=False))
-
-
-def _finite(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number")
-    return value
-
-
-def _positive(text: str) -> float:
-    value = _finite(text)
-    if value <= 0:
-        raise argparse.ArgumentTypeError("must be above 0")
-    return value
-
-
-def _level(text: str) -> float:
-    value = _finite(text)
-    if not 0 < value < 0.5:
-        raise argparse.ArgumentTypeError("must lie between 0 and 0.5")
-    return value
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
-    return int(text)

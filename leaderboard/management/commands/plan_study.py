@@ -1,7 +1,6 @@
 """Print how sure a study of so many participants would be, and what it would cost."""
 
-import argparse
-from decimal import Decimal, InvalidOperation
+import math
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from leaderboard.statistics.mixed_model import NotEstimable, VarianceComponents,
 from leaderboard.statistics.planning import Design, Plan, participants_needed, planning_table, simulated_power
 from leaderboard.statistics.ratings_file import UnreadableRatings, read_ratings
 from leaderboard.statistics.subsampling import REPEATS, Subsample, subsampling_curve
+from scooter_site.common.arguments import money, number, number_between, whole_number
 
 DEFAULT_PARTICIPANTS = (50, 100, 200, 300, 400, 500, 600, 700)
 COMPONENTS = (
@@ -35,22 +35,30 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         asked = parser.add_mutually_exclusive_group()
-        asked.add_argument("--participants", type=_number, nargs="+", metavar="N")
-        asked.add_argument("--power", type=_share, nargs="+", metavar="POWER", help="For example 0.8 0.9 0.95.")
-        parser.add_argument("--images-per-kind", type=_number, default=50, help="That one participant rates (50).")
-        parser.add_argument("--pool-per-kind", type=_number, default=3000, help="That there are in all (3000).")
-        parser.add_argument("--scale-min", type=float, default=-100.0)
-        parser.add_argument("--scale-max", type=float, default=100.0)
+        asked.add_argument("--participants", type=whole_number(1), nargs="+", metavar="N")
+        asked.add_argument(
+            "--power", type=number_between(0, 1), nargs="+", metavar="POWER", help="For example 0.8 0.9 0.95."
+        )
+        parser.add_argument(
+            "--images-per-kind", type=whole_number(1), default=50, help="That one participant rates (50)."
+        )
+        parser.add_argument("--pool-per-kind", type=whole_number(1), default=3000, help="That there are in all (3000).")
+        parser.add_argument("--scale-min", type=number, default=-100.0)
+        parser.add_argument("--scale-max", type=number, default=100.0)
         parser.add_argument("--high-means", choices=["clean", "modified"], default="modified")
-        parser.add_argument("--bound", type=float, help="Equivalence bound in points (default: 5 %% of the width).")
-        parser.add_argument("--difference", type=float, default=0.0, help="True difference in points (default: 0).")
-        parser.add_argument("--alpha", type=float, default=0.05)
-        parser.add_argument("--pounds", type=_pounds, help="Cost of one valid participant with fees, such as 4.50.")
+        parser.add_argument(
+            "--bound",
+            type=number_between(0, math.inf),
+            help="Equivalence bound in points (default: 5 %% of the width).",
+        )
+        parser.add_argument("--difference", type=number, default=0.0, help="True difference in points (default: 0).")
+        parser.add_argument("--alpha", type=number_between(0, 0.5), default=0.05)
+        parser.add_argument("--pounds", type=money, help="Cost of one valid participant with fees, such as 4.50.")
         source = parser.add_mutually_exclusive_group(required=True)
         source.add_argument("--like", type=Path, metavar="FILE.csv", help="Ratings of an earlier study on this scale.")
         source.add_argument(
             "--variances",
-            type=float,
+            type=number,
             nargs=6,
             metavar=("INTERCEPT", "SLOPE", "COVARIANCE", "MODIFIED", "CLEAN", "RESIDUAL"),
             help="Variances in squared points, as analyse_ratings --format json gives them.",
@@ -62,9 +70,15 @@ class Command(BaseCommand):
             help="Draw participants of this study instead of planning one.",
         )
         parser.add_argument(
-            "--draws", type=_number, default=REPEATS, metavar="N", help=f"For each number of --subsample ({REPEATS})."
+            "--draws",
+            type=whole_number(1),
+            default=REPEATS,
+            metavar="N",
+            help=f"For each number of --subsample ({REPEATS}).",
         )
-        parser.add_argument("--simulate", type=_number, metavar="N", help="Check the power by N simulated studies.")
+        parser.add_argument(
+            "--simulate", type=whole_number(1), metavar="N", help="Check the power by N simulated studies."
+        )
         parser.add_argument("--seed", type=int, default=0)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -164,29 +178,3 @@ def _subsample_line(step: Subsample) -> str:
     )
     cost = "-" if step.cost is None else f"£{step.cost:,.2f}"
     return f"{step.participants:12d}{step.fitted:8d}{estimates}{shares}{cost:>12}"
-
-
-def _number(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) >= 1):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1")
-    return int(text)
-
-
-def _share(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number between 0 and 1")
-    return value
-
-
-def _pounds(text: str) -> Decimal:
-    try:
-        value = Decimal(text)
-    except InvalidOperation:
-        value = Decimal(-1)
-    if not (value.is_finite() and value >= 0):
-        raise argparse.ArgumentTypeError(f"{text!r} is no amount of money, such as 4.50")
-    return value

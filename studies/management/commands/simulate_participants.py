@@ -1,6 +1,5 @@
 """Simulated participants walk a study over HTTP (studies.bots says how they behave)."""
 
-import argparse
 import sys
 from collections import Counter
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import click
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from scooter_site.common.arguments import number_from, whole_number
 from studies.bots import FORCEABLE_OUTCOMES, Behaviour, simulate
 from studies.flow import Outcome
 from studies.models import Study, StudyStatus
@@ -21,19 +21,25 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("study", metavar="STUDY_SLUG")
-        parser.add_argument("--count", type=_whole_number, default=1, help="How many (default: 1).")
+        parser.add_argument("--count", type=whole_number(1), default=1, help="How many (default: 1).")
         parser.add_argument(
             "--base-url",
             default="",
             help="Address of the site, such as http://localhost:8000; default: in this process.",
         )
-        parser.add_argument("--concurrency", type=_whole_number, default=1, help="How many at a time (default: 1).")
+        parser.add_argument("--concurrency", type=whole_number(1), default=1, help="How many at a time (default: 1).")
         parser.add_argument(
-            "--ability", type=_share, default=0.8, help="0: cannot tell images apart ... 1: nearly always."
+            "--ability", type=number_from(0, 1), default=0.8, help="0: cannot tell images apart ... 1: nearly always."
         )
-        parser.add_argument("--carelessness", type=_share, default=0.0, help="Chance to answer a check at random.")
-        parser.add_argument("--drop-out", type=_share, default=0.0, help="Chance to leave, before each answer.")
-        parser.add_argument("--bias", type=_shift, default=0.0, help="-1 ... 1: shift of all answers towards modified.")
+        parser.add_argument(
+            "--carelessness", type=number_from(0, 1), default=0.0, help="Chance to answer a check at random."
+        )
+        parser.add_argument(
+            "--drop-out", type=number_from(0, 1), default=0.0, help="Chance to leave, before each answer."
+        )
+        parser.add_argument(
+            "--bias", type=number_from(-1, 1), default=0.0, help="-1 ... 1: shift of all answers towards modified."
+        )
         parser.add_argument(
             "--outcome", choices=[outcome.value for outcome in FORCEABLE_OUTCOMES], help="Force this end."
         )
@@ -75,24 +81,3 @@ class Command(BaseCommand):
                 "count and take no place from them, but they load the site. Add --live if you mean it."
             )
         return study
-
-
-def _whole_number(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be 1 or more")
-    return number
-
-
-def _share(text: str) -> float:
-    share = float(text)
-    if not 0 <= share <= 1:
-        raise argparse.ArgumentTypeError("must be between 0 and 1")
-    return share
-
-
-def _shift(text: str) -> float:
-    shift = float(text)
-    if not -1 <= shift <= 1:
-        raise argparse.ArgumentTypeError("must be between -1 and 1")
-    return shift
