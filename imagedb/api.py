@@ -3,19 +3,21 @@
 from typing import Any
 
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
-from rest_framework import mixins, viewsets
+from rest_framework import mixins, serializers, viewsets
 from rest_framework.decorators import action
-from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.permissions import AllowAny
+from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
+from rest_framework.response import Response
 
 from imagedb import files
 from imagedb.filters import ImageFilter
 from imagedb.models import Attack, Image, ImageClass, TargetModel
-from imagedb.selectors import images_with_details, visible_images
+from imagedb.selectors import visible_images
+from imagedb.selectors.image_rows import image_rows
 from imagedb.serializers import (
     AttackSerializer,
     FileParametersSerializer,
@@ -24,6 +26,9 @@ from imagedb.serializers import (
     TargetModelSerializer,
 )
 from scooter_site.common.api_errors import DETAIL_ERRORS, LIST_ERRORS
+from scooter_site.common.negotiation import AnyAccept
+from scooter_site.common.renderers import CSVRenderer, JSONLinesRenderer
+from scooter_site.common.throttling import LISTS
 
 NOT_MODIFIED = OpenApiResponse(description="You have it already (If-None-Match).")
 IF_NONE_MATCH = OpenApiParameter(
@@ -32,24 +37,42 @@ IF_NONE_MATCH = OpenApiParameter(
 IMAGE_TYPES = ("image/png", "image/jpeg", "image/webp", "image/bmp", "image/gif", "image/tiff")
 
 
-class AnyAccept(BaseContentNegotiation):
-    """Files are sent as they are and errors as JSON, whatever the client says it would like."""
-
-    def select_parser(self, request: Request, parsers: Any) -> Any:
-        return parsers[0]
-
-    def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
-        return renderers[0], renderers[0].media_type
-
-
 class CatalogueViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet):
     """Read-only, for everybody; a token adds what its account may see."""
 
     permission_classes = [AllowAny]
 
+    def get_renderers(self) -> list[BaseRenderer]:
+        renderers = super().get_renderers()
+        return [*renderers, CSVRenderer(), JSONLinesRenderer()] if self.action == "list" else renderers
+
+
+def list_schema(summary: str, serializer: type[serializers.Serializer]) -> Any:
+    """How the schema describes a list: one page of it, in three formats."""
+    text = OpenApiTypes.STR
+    return extend_schema(
+        summary=summary,
+        parameters=[
+            OpenApiParameter(
+                "Link",
+                str,
+                OpenApiParameter.HEADER,
+                response=[200],
+                description='Addresses of the next and the previous page: `<...>; rel="next"`. Missing where there are '
+                "none.",
+            )
+        ],
+        responses={
+            (200, JSONRenderer.media_type): serializer(many=True),
+            (200, CSVRenderer.media_type): text,
+            (200, JSONLinesRenderer.media_type): text,
+            **LIST_ERRORS,
+        },
+    )
+
 
 @extend_schema_view(
-    list=extend_schema(summary="List images", responses={200: ImageSerializer(many=True), **LIST_ERRORS}),
+    list=list_schema("List images", ImageSerializer),
     retrieve=extend_schema(summary="One image", responses={200: ImageSerializer, **DETAIL_ERRORS}),
 )
 class ImageViewSet(CatalogueViewSet):
@@ -64,13 +87,27 @@ class ImageViewSet(CatalogueViewSet):
     lookup_field = "public_id"
     lookup_value_converter = "uuid"
     detail_parameters = {"file": ("rendition",)}
+    throttle_scope = LISTS
 
     def get_queryset(self) -> QuerySet:
         if getattr(self, "swagger_fake_view", False):
             return Image.objects.none()
-        if self.action in {"file", "thumbnail"}:
-            return visible_images(self.request.user)
-        return images_with_details(self.request.user)
+        self.visible = visible_images(self.request.user)
+        return self.visible
+
+    def paginate_queryset(self, queryset: Any) -> list[Any]:
+        """The page, found by ids alone; what describes its images is read for these few."""
+        return self._rows([image.pk for image in super().paginate_queryset(queryset.only("pk")) or ()])
+
+    def retrieve(self, request: Request, public_id: str) -> Response:
+        """One image."""
+        rows = self._rows([self.get_object().pk])
+        if not rows:  # deleted a moment ago
+            raise Http404
+        return Response(self.get_serializer(rows[0]).data)
+
+    def _rows(self, keys: list[int]) -> list[dict[str, Any]]:
+        return image_rows(self.request.user, self.visible, keys)
 
     @extend_schema(
         summary="Download an image",
@@ -84,7 +121,7 @@ class ImageViewSet(CatalogueViewSet):
             **DETAIL_ERRORS,
         },
     )
-    @action(detail=True, content_negotiation_class=AnyAccept)
+    @action(detail=True, content_negotiation_class=AnyAccept, throttle_scope="files")
     def file(self, request: Request, public_id: str) -> HttpResponse:
         """Send the original, or with ``?rendition=true`` the PNG that participants see."""
         image = self.get_object()
@@ -103,14 +140,14 @@ class ImageViewSet(CatalogueViewSet):
             **DETAIL_ERRORS,
         },
     )
-    @action(detail=True, content_negotiation_class=AnyAccept)
+    @action(detail=True, content_negotiation_class=AnyAccept, throttle_scope="files")
     def thumbnail(self, request: Request, public_id: str) -> HttpResponse:
         """Send the thumbnail."""
         return files.serve_thumbnail(_plain(request), self.get_object())
 
 
 @extend_schema_view(
-    list=extend_schema(summary="List attacks", responses={200: AttackSerializer(many=True), **LIST_ERRORS}),
+    list=list_schema("List attacks", AttackSerializer),
     retrieve=extend_schema(summary="One attack", responses={200: AttackSerializer, **DETAIL_ERRORS}),
 )
 class AttackViewSet(CatalogueViewSet):
@@ -123,7 +160,7 @@ class AttackViewSet(CatalogueViewSet):
 
 
 @extend_schema_view(
-    list=extend_schema(summary="List target models", responses={200: TargetModelSerializer(many=True), **LIST_ERRORS}),
+    list=list_schema("List target models", TargetModelSerializer),
     retrieve=extend_schema(summary="One target model", responses={200: TargetModelSerializer, **DETAIL_ERRORS}),
 )
 class TargetModelViewSet(CatalogueViewSet):
@@ -136,7 +173,7 @@ class TargetModelViewSet(CatalogueViewSet):
 
 
 @extend_schema_view(
-    list=extend_schema(summary="List classes", responses={200: ImageClassSerializer(many=True), **LIST_ERRORS}),
+    list=list_schema("List classes", ImageClassSerializer),
     retrieve=extend_schema(summary="One class", responses={200: ImageClassSerializer, **DETAIL_ERRORS}),
 )
 class ImageClassViewSet(CatalogueViewSet):

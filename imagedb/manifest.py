@@ -1,18 +1,23 @@
-"""The manifest of an import: a CSV file with one row per image. Pure: no Django, no database.
+"""The manifest of an import: a table with one row per image, CSV or JSONL. Pure: no Django, no database.
 
 Columns: ``filename, kind (clean|modified), class_index or synset, source_filename (modified), attack, target_model,
 predicted_class_index, confidence``. Order, letter case and spaces in the header do not matter, and optional columns
-may be absent. Rows are numbered as a spreadsheet numbers them: the header is row 1.
+may be absent. In JSONL every line is an object with the columns as keys; values are text, numbers or null. Rows of a
+CSV file are numbered as a spreadsheet numbers them, the header being row 1; rows of a JSONL file as its lines.
 """
 
+import contextlib
 import csv
 import io
+import itertools
+import json
 import math
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+from typing import IO, Any
 
 COLUMNS = (
     "filename",
@@ -28,6 +33,8 @@ COLUMNS = (
 KINDS = ("clean", "modified")
 LAST_CLASS_INDEX = 999
 MAX_NAME = 255
+MAX_LINE = 1_000_000  # characters
+MAX_IGNORED_COLUMNS = 100
 # No name has these; and PostgreSQL stores no text with U+0000. Programs leave them where they copy binary text.
 CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -36,7 +43,7 @@ class UnreadableManifest(ValueError):
     """The file as a whole cannot be used; the message says what to do."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RowError:
     """What is wrong with one row, and what to do about it."""
 
@@ -54,7 +61,7 @@ class RowError:
         return f"{self.column}: {self.message}" if self.column else self.message
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ManifestRow:
     """One image as the manifest describes it; every value is checked for form, none against the catalogue."""
 
@@ -102,44 +109,133 @@ def without_control_characters(text: str) -> str:
 
 
 def parse(content: bytes) -> Manifest:
-    """Parse a manifest in UTF-8, separated by ``,`` or ``;``. Raises UnreadableManifest if nothing can be read."""
-    records = _records(content)
-    header = [without_control_characters(name) for name in next(records, [])]
-    if not any(cell.strip() for cell in header):
-        raise UnreadableManifest(f"The manifest is empty. Its first row names the columns: {', '.join(COLUMNS)}.")
-    positions, ignored = _positions(header)
-    manifest = Manifest(ignored_columns=ignored)
-    for number, cells in enumerate(records, start=2):
-        if not any(cell.strip() for cell in cells):
-            continue
-        if len(cells) > len(header):
-            name = without_control_characters(cells[positions["filename"]]).strip()
-            message = f"the row has {len(cells)} cells, the header {len(header)}; put text with separators in quotes"
-            manifest.errors.append(RowError(number, name, "", message))
-            continue
-        values = {
-            column: cells[position].strip() if position < len(cells) else "" for column, position in positions.items()
-        }
-        row = _RowParser(number, values).parse()
+    """Parse a whole manifest. Raises UnreadableManifest if nothing can be read, or not to its end."""
+    reader = ManifestReader(io.BytesIO(content))
+    manifest = Manifest(ignored_columns=reader.ignored_columns)
+    for row in reader:
         if isinstance(row, ManifestRow):
             manifest.rows.append(row)
         else:
             manifest.errors.extend(row)
-    if not manifest.row_count:
-        raise UnreadableManifest("The manifest has a header but no rows.")
     return manifest
 
 
-def _records(content: bytes) -> Iterator[list[str]]:
+class ManifestReader:
+    """Reads a manifest row by row, so that one of a million rows needs little memory.
+
+    Each row comes as a ManifestRow, or as the list of what is wrong with it. CSV is separated by ``,``, ``;`` or tab;
+    a file whose first character is ``{`` is JSONL. Raises UnreadableManifest: when it is made, if nothing can be read;
+    while rows are taken, if the file is broken further down.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.ignored_columns: list[str] = []  # of JSONL, complete once all rows are taken
+        lines = _lines(file)
+        first = next(lines, "")
+        if first.lstrip().startswith("["):
+            raise UnreadableManifest("The manifest is one JSON array. Write one object per line (JSONL), or CSV.")
+        lines = itertools.chain([first], lines)
+        self._rows = self._json_rows(lines) if first.lstrip().startswith("{") else self._csv_rows(lines, first)
+
+    def __iter__(self) -> Iterator[ManifestRow | list[RowError]]:
+        is_empty = True
+        for row in self._rows:
+            is_empty = False
+            yield row
+        if is_empty:
+            raise UnreadableManifest("The manifest has a header but no rows.")
+
+    def _csv_rows(self, lines: Iterable[str], first: str) -> Iterator[ManifestRow | list[RowError]]:
+        # Of the separators that occur equally often, max takes the first: the comma.
+        records = _csv_records(lines, max(",;\t", key=first.count))
+        header = [without_control_characters(name) for name in next(records, [])]
+        if not any(cell.strip() for cell in header):
+            raise UnreadableManifest(f"The manifest is empty. Its first row names the columns: {', '.join(COLUMNS)}.")
+        positions, self.ignored_columns = _positions(header)
+        return self._rows_of_records(records, len(header), positions)
+
+    def _rows_of_records(
+        self, records: Iterator[list[str]], width: int, positions: dict[str, int]
+    ) -> Iterator[ManifestRow | list[RowError]]:
+        for number, cells in enumerate(records, start=2):
+            if not any(cell.strip() for cell in cells):
+                continue
+            if len(cells) > width:
+                name = without_control_characters(cells[positions["filename"]]).strip()
+                message = f"the row has {len(cells)} cells, the header {width}; put text with separators in quotes"
+                yield [RowError(number, name, "", message)]
+                continue
+            values = {
+                column: cells[position].strip() if position < len(cells) else ""
+                for column, position in positions.items()
+            }
+            yield _RowParser(number, values).parse()
+
+    def _json_rows(self, lines: Iterable[str]) -> Iterator[ManifestRow | list[RowError]]:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                yield self._json_row(number, line)
+
+    def _json_row(self, number: int, line: str) -> ManifestRow | list[RowError]:
+        try:
+            pairs = json.loads(line, object_pairs_hook=_Pairs, parse_constant=_refuse_constant)
+        except json.JSONDecodeError as error:
+            return [RowError(number, "", "", f"is not JSON: {error.msg} at character {error.colno}")]
+        except (ValueError, RecursionError) as error:
+            return [RowError(number, "", "", f"is not JSON that can be read: {error}")]
+        if not isinstance(pairs, _Pairs):
+            return [RowError(number, "", "", "is not a JSON object; write {...} with the columns as keys")]
+        values: dict[str, str] = {}
+        wrong: dict[str, str] = {}
+        for key, value in pairs:
+            column = _KNOWN_COLUMNS.get(_key(key))
+            if column is None:
+                self._ignore(key)
+            elif column in values:
+                wrong[column] = "is there twice; keep one"
+            else:
+                try:
+                    values[column] = _json_text(value)
+                except ValueError as error:
+                    values[column], wrong[column] = "", str(error)
+        row = _RowParser(number, dict.fromkeys(COLUMNS, "") | values).parse()
+        if not wrong:
+            return row
+        filename = without_control_characters(values.get("filename", ""))
+        others = [] if isinstance(row, ManifestRow) else [error for error in row if error.column not in wrong]
+        return [RowError(number, filename, column, message) for column, message in wrong.items()] + others
+
+    def _ignore(self, key: str) -> None:
+        name = _without_half_characters(without_control_characters(key)).strip()[:MAX_NAME]
+        # Keys that are different in every line must not fill the memory.
+        if name and name not in self.ignored_columns and len(self.ignored_columns) < MAX_IGNORED_COLUMNS:
+            self.ignored_columns.append(name)
+
+
+def _lines(file: IO[bytes]) -> Iterator[str]:
+    """The lines of a file in UTF-8, with or without byte order mark, each with its line end."""
+    text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
     try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UnreadableManifest(
-            f"The manifest is not UTF-8 text (byte {error.start}). Save it as CSV with UTF-8 encoding."
-        ) from None
-    first_line = text.split("\n", 1)[0]
-    delimiter = ";" if first_line.count(";") > first_line.count(",") else ","
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        for number in itertools.count(1):
+            try:
+                line = text.readline(MAX_LINE + 1)
+            except UnicodeDecodeError:
+                raise UnreadableManifest(
+                    f"The manifest is not UTF-8 text (in or after line {number}). Save it with UTF-8 encoding."
+                ) from None
+            if not line:
+                return
+            if len(line) > MAX_LINE:
+                raise UnreadableManifest(f"Line {number} of the manifest has more than {MAX_LINE:,} characters.")
+            yield line
+    finally:
+        # Or the file would be closed along with it; it may be closed already when reading has ended early.
+        with contextlib.suppress(ValueError):
+            text.detach()
+
+
+def _csv_records(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
     while True:
         try:
             record = next(reader)
@@ -150,17 +246,47 @@ def _records(content: bytes) -> Iterator[list[str]]:
         yield record
 
 
+class _Pairs(list[tuple[str, Any]]):
+    """The members of a JSON object as written, the same key twice included."""
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON number; write null")
+
+
+def _without_half_characters(text: str) -> str:
+    """The text with a mark in place of what JSON can write and nothing can store, such as a lone ``\\ud800``."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _json_text(value: Any) -> str:
+    """A JSON value as a CSV cell would have it. Raises ValueError if it is no text, number or null."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        text = value.strip()
+        if text != _without_half_characters(text):
+            raise ValueError(f"holds half a character ({value!a}); write it in UTF-8")
+        return text
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return str(value)
+    kind = "an object" if isinstance(value, _Pairs) else "a list" if isinstance(value, list) else str(value).lower()
+    raise ValueError(f"must be text or a number, not {kind}")
+
+
 def _key(name: str) -> str:
     return re.sub(r"[\s_-]+", "", name).lower()
 
 
+_KNOWN_COLUMNS = {_key(column): column for column in COLUMNS}
+
+
 def _positions(header: list[str]) -> tuple[dict[str, int], list[str]]:
     """Where each known column is, and the names of the columns nobody knows."""
-    known = {_key(column): column for column in COLUMNS}
     positions: dict[str, int] = {}
     ignored = []
     for position, name in enumerate(header):
-        column = known.get(_key(name))
+        column = _KNOWN_COLUMNS.get(_key(name))
         if column is None:
             if name.strip():
                 ignored.append(name.strip())

@@ -12,14 +12,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
-from PIL import Image, ImageCms, ImageOps
+from PIL import GifImagePlugin, Image, ImageCms, ImageFile, ImageOps
 
-# 50 million pixels take 150 MB once decoded. Catalogue images have about 0.2 million.
-MAX_PIXELS = 50_000_000
+from imagedb.file_structure import UnreadableImage, jpeg_pixels, kind_of_other_content, refuse_broken_png
+
+# An import needs up to 14 bytes for each pixel: an image and its source as decoded, and the rendition. Its worker is to
+# stay below 400 MB. Catalogue images have about 0.2 million pixels.
+MAX_PIXELS = 12_600_000  # 4096 x 3072
 THUMBNAIL_SIDE = 256
+MAX_PROFILE_NAME = 100
 
 # Pillow's names of the formats that may be decoded, and the ending a stored file of that format gets.
 ENDINGS = {"JPEG": ".jpg", "PNG": ".png", "WEBP": ".webp", "BMP": ".bmp", "TIFF": ".tif", "GIF": ".gif"}
+
+# How files of these formats begin.
+SIGNATURES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"BM", b"II*\0", b"MM\0*")
 
 # A profile that moves no colour by more than this many of 255 levels is sRGB under whatever name: vendors' sRGB
 # profiles differ by one level from rounding in their tables, Adobe RGB (1998) by 135.
@@ -28,20 +35,13 @@ SRGB_TOLERANCE = 2
 PHOTOMETRIC_INTERPRETATION, WHITE_IS_ZERO = 262, 0  # TIFF 6.0, section 3
 
 
-class UnreadableImage(ValueError):
-    """The bytes are no image the catalogue can take; ``reason`` says why, for the person who sent it."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-
-
 @dataclass(frozen=True)
 class DecodedImage:
     """A decoded file: ``format`` and ``mode`` are those of the file, everything else is of the upright image."""
 
     format: str
     mode: str
+    profile: str  # the name of the embedded ICC profile; empty without one
     width: int
     height: int
     image: Image.Image  # RGB, sRGB, upright
@@ -62,21 +62,33 @@ def decode(content: bytes, max_pixels: int = MAX_PIXELS) -> DecodedImage:
         file_format = "JPEG" if file.format == "MPO" else str(file.format)
         mode = file.mode
         profile = file.info.get("icc_profile")
-        file.load()
+        is_deep = ";16" in str(file.tile)  # Pillow reads colours of 16 bits by their upper 8
+        whole = _load(file, content)
         _refuse_by_mode(file)
-        upright = ImageOps.exif_transpose(file)
-        colour, alpha = _split_alpha(upright)
+        ImageOps.exif_transpose(whole, in_place=True)
+        colour, alpha = _split_alpha(whole)
         rgb, converted_from = _to_srgb(colour, profile)
+        if rgb is whole:
+            rgb = whole.copy()  # a plain image, which holds on to neither the bytes of the file nor its metadata
     notes = []
+    if is_deep:
+        notes.append("16 bits per channel were reduced to 8")
     if converted_from:
         notes.append(f"colours were converted from {converted_from} to sRGB")
-    if alpha is not None and np.asarray(alpha).min() < 255:
+    if alpha is not None and alpha.histogram()[255] < alpha.width * alpha.height:
         canvas = Image.new("RGB", rgb.size, "white")
         canvas.paste(rgb, mask=alpha)
         rgb = canvas
         notes.append("transparency was flattened on white")
+    rgb.info = {}
     return DecodedImage(
-        format=file_format, mode=mode, width=rgb.width, height=rgb.height, image=rgb, notes=tuple(notes)
+        format=file_format,
+        mode=mode,
+        profile=_profile_name(profile),
+        width=rgb.width,
+        height=rgb.height,
+        image=rgb,
+        notes=tuple(notes),
     )
 
 
@@ -84,21 +96,35 @@ def rendition_png(image: Image.Image) -> bytes:
     """Encode what participants see: RGB PNG without metadata, the same settings for every image.
 
     Clean and modified images go through this one function, so that no property of the file tells them apart.
+
+    Run-length matching costs a fifth of the time of Pillow's default and 2 % more bytes: for 25 ImageNet photographs of
+    0.18 million pixels 43 ms and 310 kB each, against 196 ms and 304 kB at level 6, 65 ms and 319 kB at level 1, and
+    22 ms and 543 kB without compression. Photographs repeat next to nothing, so that a search for repeats is in vain.
     """
-    # From the bare pixels: Pillow would carry a profile or a comment along from ``image.info``.
-    bare = Image.fromarray(np.asarray(image.convert("RGB")))
     buffer = io.BytesIO()
-    bare.save(buffer, "PNG", compress_level=6)
+    _bare(image).save(buffer, "PNG", compress_type=Image.RLE)
     return buffer.getvalue()
 
 
 def thumbnail(image: Image.Image) -> bytes:
     """Encode a small JPEG without metadata, at most 256 pixels on the longer side; for lists, not for participants."""
-    small = Image.fromarray(np.asarray(image.convert("RGB")))
-    small.thumbnail((THUMBNAIL_SIDE, THUMBNAIL_SIDE), Image.Resampling.LANCZOS)
+    small = _bare(image)
+    scale = THUMBNAIL_SIDE / max(small.size)
+    if scale < 1:
+        size = max(1, round(small.width * scale)), max(1, round(small.height * scale))
+        small = small.resize(size, Image.Resampling.LANCZOS, reducing_gap=2)
     buffer = io.BytesIO()
     small.save(buffer, "JPEG", quality=85)
     return buffer.getvalue()
+
+
+def _bare(image: Image.Image) -> Image.Image:
+    """RGB pixels alone: Pillow writes profiles and comments along from ``image.info``."""
+    if image.mode == "RGB" and not image.info:
+        return image
+    bare = image.convert("RGB")
+    bare.info = {}
+    return bare
 
 
 @contextmanager
@@ -120,12 +146,16 @@ def _without_warnings() -> Iterator[None]:
         yield
 
 
-def _open(content: bytes) -> Image.Image:
+def _open(content: bytes) -> ImageFile.ImageFile:
     try:
         return Image.open(io.BytesIO(content), formats=tuple(ENDINGS))
     except Image.UnidentifiedImageError:
+        if content.startswith(SIGNATURES):
+            raise UnreadableImage("the file is damaged or cut short: its header cannot be read") from None
+        known, other = ", ".join(ENDINGS), kind_of_other_content(content)
         raise UnreadableImage(
-            f"the content is not an image of a known format ({', '.join(ENDINGS)}), whatever its name says"
+            f"the content is {f'{other}, ' if other else ''}not an image of a known format ({known}), whatever its "
+            "name says"
         ) from None
     except Image.DecompressionBombError:
         raise UnreadableImage("its header declares far too many pixels") from None
@@ -138,6 +168,20 @@ def _refuse_by_header(file: Image.Image, max_pixels: int) -> None:
         )
     if file.format != "MPO" and getattr(file, "is_animated", False):
         raise UnreadableImage("it has several frames or pages; save the one that is meant")
+
+
+def _load(file: Image.Image, content: bytes) -> Image.Image:
+    """Decode all pixels, and make sure that they are all there."""
+    if file.format in {"JPEG", "MPO"} and file.mode in {"L", "RGB"}:
+        image = Image.fromarray(jpeg_pixels(content, file.mode, file.size))
+        image.info = file.info  # with the orientation
+        return image
+    if file.format == "PNG":
+        refuse_broken_png(content)
+    file.load()
+    if isinstance(file, GifImagePlugin.GifImageFile) and file.dispose_extent != (0, 0, *file.size):
+        raise UnreadableImage("its picture does not fill the size that its header gives; save it again")
+    return file
 
 
 def _refuse_by_mode(file: Image.Image) -> None:
@@ -155,7 +199,8 @@ def _split_alpha(image: Image.Image) -> tuple[Image.Image, Image.Image | None]:
         return Image.fromarray(((values * 255 + 32_767) // 65_535).astype(np.uint8)), None
     if image.has_transparency_data:
         # "La" and "RGBa" have colours multiplied by alpha; the way to RGBA from "La" is by way of "LA".
-        rgba = (image.convert("LA") if image.mode == "La" else image).convert("RGBA")
+        rgba = image.convert("LA") if image.mode == "La" else image
+        rgba = rgba if rgba.mode == "RGBA" else rgba.convert("RGBA")
         return rgba.convert("RGB"), rgba.getchannel("A")
     if image.mode in {"L", "RGB", "CMYK"}:
         return image, None
@@ -186,6 +231,14 @@ def _to_srgb(image: Image.Image, profile: bytes | None) -> tuple[Image.Image, st
 
 def _plain_rgb(image: Image.Image) -> Image.Image:
     return image if image.mode == "RGB" else image.convert("RGB")
+
+
+def _profile_name(profile: bytes | None) -> str:
+    """What the file's profile calls itself, for the record: at most MAX_PROFILE_NAME characters, all printable."""
+    if not profile:
+        return ""
+    name = "".join(letter for letter in _profile_facts(profile)[1] if letter.isprintable())
+    return name[:MAX_PROFILE_NAME] or "a profile that cannot be read"
 
 
 @functools.lru_cache(maxsize=64)

@@ -1,10 +1,15 @@
 """The catalogue as the API shows it. Internal ids never leave the site."""
 
+from functools import cached_property
 from typing import Any
+from uuid import UUID
 
+from django.urls import reverse
 from rest_framework import serializers
 
-from imagedb.models import Attack, Image, ImageClass, Prediction, TargetModel
+from imagedb.models import Attack, CollectionVersion, Image, ImageClass, Prediction, TargetModel
+
+NOBODY = str(UUID(int=0))
 
 
 class AttackSerializer(serializers.ModelSerializer):
@@ -17,9 +22,13 @@ class AttackSerializer(serializers.ModelSerializer):
             "name",
             "family",
             "description",
+            "threat_model",
+            "is_targeted",
+            "parameters",
             "paper_title",
             "paper_url",
             "code_url",
+            "bibtex",
             "venue",
             "year",
             "is_demo",
@@ -31,7 +40,19 @@ class TargetModelSerializer(serializers.ModelSerializer):
 
     class Meta:
         model = TargetModel
-        fields = ["slug", "name", "architecture", "training", "source", "description", "is_demo"]
+        fields = [
+            "slug",
+            "name",
+            "architecture",
+            "training",
+            "source",
+            "weights_reference",
+            "preprocessing",
+            "dataset",
+            "clean_accuracy",
+            "description",
+            "is_demo",
+        ]
 
 
 class ImageClassSerializer(serializers.ModelSerializer):
@@ -61,12 +82,25 @@ class PredictionSerializer(serializers.ModelSerializer):
         fields = ["target_model", "predicted_class", "confidence"]
 
 
-class ImageSerializer(serializers.ModelSerializer):
-    """An image of the catalogue."""
+class CollectionReferenceSerializer(serializers.ModelSerializer):
+    """A version of a collection that has the image."""
 
-    id = serializers.UUIDField(source="public_id", read_only=True)
+    collection: serializers.Field = serializers.SlugRelatedField(slug_field="slug", read_only=True)
+
+    class Meta:
+        model = CollectionVersion
+        fields = ["collection", "version"]
+
+
+class ImageSerializer(serializers.ModelSerializer):
+    """An image of the catalogue.
+
+    Takes rows of ``imagedb.selectors.image_rows``, which are made of whole pages at once; the fields here say what is
+    in them, to the schema and to CSV, and only the addresses are added.
+    """
+
+    id = serializers.UUIDField(read_only=True)
     source = serializers.UUIDField(  # type: ignore[assignment]  # shadows Field.source, as its metaclass allows
-        source="visible_source_id",
         read_only=True,
         allow_null=True,
         help_text="Id of the clean image that this one was made from; null for a clean image, and where the source "
@@ -75,13 +109,9 @@ class ImageSerializer(serializers.ModelSerializer):
     attack: serializers.Field = serializers.SlugRelatedField(slug_field="slug", read_only=True, allow_null=True)
     target_model: serializers.Field = serializers.SlugRelatedField(slug_field="slug", read_only=True, allow_null=True)
     predictions = PredictionSerializer(many=True, read_only=True)
-    verified = serializers.BooleanField(
-        source="is_verified",
-        read_only=True,
-        help_text="Whether a target model's answer is known; for a modified image that of its own target model.",
-    )
-    file = serializers.HyperlinkedIdentityField(view_name="image-file", lookup_field="public_id")
-    thumbnail = serializers.HyperlinkedIdentityField(view_name="image-thumbnail", lookup_field="public_id")
+    collections = CollectionReferenceSerializer(many=True, read_only=True, help_text="Those that you may see.")
+    file = serializers.URLField(read_only=True)
+    thumbnail = serializers.URLField(read_only=True)
 
     class Meta:
         model = Image
@@ -93,14 +123,28 @@ class ImageSerializer(serializers.ModelSerializer):
             "target_model",
             "predictions",
             "verified",
+            "comparison",
+            "linf",
+            "l2",
+            "changed_share",
+            "ssim",
+            "ciede2000",
             "width",
             "height",
+            "original_filename",
             "original_sha256",
-            "original_format",
             "original_bytes",
+            "original_format",
+            "original_mode",
+            "original_profile",
+            "rendition_sha256",
+            "rendition_bytes",
+            "collections",
+            "visibility",
             "licence",
             "attribution",
             "is_demo",
+            "created_at",
             "file",
             "thumbnail",
         ]
@@ -111,6 +155,20 @@ class ImageSerializer(serializers.ModelSerializer):
         fields = {name: declared.pop(name) for name in ("id", "kind")}
         fields["class"] = ClassReferenceSerializer(source="image_class", read_only=True)
         return {**fields, **declared}
+
+    def to_representation(self, instance: dict[str, Any]) -> dict[str, Any]:
+        addresses = {name: pattern.replace(NOBODY, instance["id"]) for name, pattern in self._addresses.items()}
+        row = {**instance, **addresses}
+        return {name: row[name] for name in self.fields.keys()}  # noqa: SIM118  # as the stubs have it
+
+    @cached_property
+    def _addresses(self) -> dict[str, str]:
+        """The addresses of an image that there is not: those of others differ in the id only."""
+        to_whole = self.context["request"].build_absolute_uri
+        return {
+            name: to_whole(reverse(view, kwargs={"public_id": NOBODY}))
+            for name, view in (("file", "image-file"), ("thumbnail", "image-thumbnail"))
+        }
 
 
 class FileParametersSerializer(serializers.Serializer):

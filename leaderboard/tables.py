@@ -1,9 +1,10 @@
 """Stored entries as the tables that the leaderboard page shows: order, rank, formatting and figure geometry."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
+from imagedb.models import Attack, TargetModel
 from leaderboard.models import Board, Entry
 from leaderboard.selectors import leagues, ranks
 
@@ -62,6 +63,25 @@ def make_tables(entries: Iterable[Entry]) -> list[Table]:
     places = ranks(all_entries)
     tables = [_table(league, places) for league in leagues(all_entries)]
     return sorted(tables, key=lambda table: (table.is_demo, table.board.name))
+
+
+def only(
+    tables: Iterable[Table], *, attack: Attack | None = None, target_model: TargetModel | None = None
+) -> list[Table]:
+    """Leave the rows of an attack, or of a target model; their ranks stay those among all. Empty tables go."""
+    left = [
+        replace(
+            table,
+            rows=[
+                row
+                for row in table.rows
+                if (attack is None or row.entry.attack_id == attack.pk)
+                and (target_model is None or row.entry.target_model_id == target_model.pk)
+            ],
+        )
+        for table in tables
+    ]
+    return [table for table in left if table.rows]
 
 
 def _table(league: list[Entry], places: Mapping[int, int | None]) -> Table:

@@ -6,7 +6,12 @@ from rest_framework.permissions import AllowAny
 from rest_framework.routers import APIRootView, DefaultRouter
 
 from imagedb.api import AttackViewSet, ImageClassViewSet, ImageViewSet, TargetModelViewSet
+from imagedb.archive_api import CollectionVersionArchiveView, ImageArchiveView
+from imagedb.collection_api import CollectionVersionViewSet, CollectionViewSet
+from imagedb.import_api import ImportViewSet
+from imagedb.upload_api import UploadViewSet
 from leaderboard.api import EntryViewSet
+from scooter_site.common.negotiation import AnyAccept
 
 
 class RootView(APIRootView):
@@ -25,10 +30,25 @@ router = Router(use_regex_path=False)
 router.register("images", ImageViewSet, basename="image")
 router.register("classes", ImageClassViewSet, basename="image-class")
 router.register("attacks", AttackViewSet, basename="attack")
+router.register("collections", CollectionViewSet, basename="collection")
+router.register("collections/<slug:slug>/versions", CollectionVersionViewSet, basename="collection-version")
 router.register("target-models", TargetModelViewSet, basename="target-model")
+router.register("imports", ImportViewSet, basename="import")
+router.register("uploads", UploadViewSet, basename="upload")
 router.register("leaderboard", EntryViewSet, basename="leaderboard-entry")
 
 urlpatterns = [
+    path("images/archive/", ImageArchiveView.as_view(), name="image-archive"),
+    path(
+        "collections/<slug:slug>/versions/<str:version>/archive/",
+        CollectionVersionArchiveView.as_view(),
+        name="collection-version-archive",
+    ),
+    path(
+        "imports/<uuid:public_id>/rows.csv",
+        ImportViewSet.as_view({"get": "rows"}, detail=True, content_negotiation_class=AnyAccept),
+        name="import-rows",
+    ),
     *router.urls,
     path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
     # The split view loads its script from an address of its own, so that the page needs no inline script.

@@ -10,11 +10,12 @@ from django.http import HttpRequest
 from django.templatetags.static import static
 from django.urls import reverse
 from django_celery_beat.models import PeriodicTask
-from rest_framework.authtoken.models import TokenProxy
 
-from imagedb.models import Attack, Image, ImageClass, ImageKind, ImportBatch, TargetModel
+from imagedb.models import Attack, Collection, Image, ImageClass, ImageKind, ImportBatch, TargetModel, TermsAcceptance
+from imagedb.selectors.imports import visible_imports
 from leaderboard.models import Board, Entry
-from scooter_site.common.admin_tools import add_url, change_url, list_url, may
+from scooter_site.accounts.models import ApiToken
+from scooter_site.common.admin_tools import add_url, change_url, list_url, may, signed_in
 from studies.models import Participation, ParticipationKind, Study, StudyStatus
 from studies.selectors.counting import countable
 
@@ -26,13 +27,22 @@ SIDEBAR = [
             ("Attacks", "bolt", Attack),
             ("Target models", "target", TargetModel),
             ("Images", "photo_library", Image),
+            ("Collections", "collections_bookmark", Collection),
             ("Imports", "upload_file", ImportBatch),
             ("ImageNet classes", "category", ImageClass),
         ],
     ),
     ("Studies", [("Studies", "science", Study), ("Participants", "groups", Participation)]),
     ("Results", [("Leaderboard entries", "leaderboard", Entry), ("Boards", "dashboard", Board)]),
-    ("Accounts", [("Users", "person", User), ("Groups", "group", Group), ("API tokens", "key", TokenProxy)]),
+    (
+        "Accounts",
+        [
+            ("Users", "person", User),
+            ("Groups", "group", Group),
+            ("API tokens", "key", ApiToken),
+            ("Terms accepted", "contract", TermsAcceptance),
+        ],
+    ),
     ("System", [("Scheduled tasks", "schedule", PeriodicTask), ("Failed log-ins", "lock_clock", AccessAttempt)]),
 ]
 
@@ -83,7 +93,7 @@ def first_study_steps() -> list[ChecklistStep]:
     """The way from an empty database to a running study. Demonstration material ticks nothing."""
     own_studies = Study.objects.filter(is_demo=False)
     next_study = own_studies.filter(status__in=[StudyStatus.DRAFT, StudyStatus.READY]).first()
-    kinds = set(Image.objects.filter(is_demo=False).order_by().values_list("kind", flat=True).distinct())
+    kinds = {kind for kind in ImageKind.values if Image.objects.filter(is_demo=False, kind=kind).exists()}
     return [
         ChecklistStep(
             "Describe the attack",
@@ -178,7 +188,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         context["participations_url"] = list_url(Participation, "kind__exact=real")
     if may(request, "view", ImportBatch):
         context["last_imports"] = [
-            {"batch": batch, "url": change_url(batch)} for batch in ImportBatch.objects.all()[:LIST_LENGTH]
+            {"batch": batch, "url": change_url(batch)} for batch in visible_imports(signed_in(request))[:LIST_LENGTH]
         ]
         context["imports_url"] = list_url(ImportBatch)
     return context

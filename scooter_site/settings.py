@@ -10,7 +10,8 @@ import environ
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
-from scooter_site.common.s3_url import parse_s3_url
+from scooter_site.common.rates import parse_rate
+from scooter_site.common.s3_url import storage_settings
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
@@ -118,12 +119,15 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_TASK_EAGER_PROPAGATES = True
 CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
+# How many tasks do one import at the same time; more than there are worker processes is of no use.
+IMPORT_TASKS = env.int("IMPORT_TASKS", default=2)
 CELERY_BEAT_SCHEDULE = {
     "delete-stale-previews": {"task": "studies.tasks.delete_stale_previews", "schedule": 600.0},
     "resume-lost-builds": {"task": "studies.tasks.resume_lost_builds", "schedule": 300.0},
     "close-timed-out-participations": {"task": "studies.tasks.close_timed_out_participations", "schedule": 300.0},
     "recompute-outdated-entries": {"task": "leaderboard.tasks.recompute_outdated_entries", "schedule": 300.0},
-    "resume-interrupted-imports": {"task": "imagedb.tasks.resume_interrupted_imports", "schedule": 300.0},
+    "resume-interrupted-imports": {"task": "imagedb.tasks.resume_interrupted_imports", "schedule": 60.0},
+    "abandon-stale-uploads": {"task": "imagedb.tasks.abandon_stale_uploads", "schedule": 3600.0},
 }
 
 # --- Files ----------------------------------------------------------------------------------------------------
@@ -132,20 +136,11 @@ CELERY_BEAT_SCHEDULE = {
 # MEDIA_ROOT. Either way the code sees the same three storages (scooter_site/common/storage.py).
 MEDIA_ROOT = Path(env.str("MEDIA_ROOT", default=str(BASE_DIR / "var" / "media")))
 S3_URL = env.str("S3_URL", default="")
-if S3_URL:
-    _s3 = parse_s3_url(S3_URL).storage_options()
-    _file_storages = {
-        level: {"BACKEND": "scooter_site.common.storage.ObjectStorage", "OPTIONS": {**_s3, "level": level}}
-        for level in ("public", "protected", "private")
-    }
-else:
-    _file_storages = {
-        level: {
-            "BACKEND": "scooter_site.common.storage.LocalStorage",
-            "OPTIONS": {"location": MEDIA_ROOT / level},
-        }
-        for level in ("public", "protected", "private")
-    }
+_file_storages = storage_settings(S3_URL, MEDIA_ROOT)
+# Where the web server in front finds MEDIA_ROOT, if it sends the files itself (docs/storage.md).
+X_ACCEL_PREFIX = env.str("X_ACCEL_PREFIX", default="")
+if X_ACCEL_PREFIX and not (X_ACCEL_PREFIX.startswith("/") and X_ACCEL_PREFIX.endswith("/")):
+    raise ImproperlyConfigured("X_ACCEL_PREFIX must begin and end with a slash, as the nginx location does.")
 STORAGES = {
     "default": _file_storages["private"],
     "staticfiles": {
@@ -158,7 +153,13 @@ STORAGES = {
 STATIC_URL = "/static/"
 STATIC_ROOT = Path(env.str("STATIC_ROOT", default=str(BASE_DIR / "staticfiles")))
 STATICFILES_DIRS = [BASE_DIR / "scooter_site" / "static"]
+# How many archives of images a web process sends at a time; the rest of its threads (4) is for pages.
+ARCHIVE_DOWNLOADS_PER_PROCESS = env.int("ARCHIVE_DOWNLOADS_PER_PROCESS", default=2)
+# A client that takes in less than a mebibyte of an archive in so many seconds is cut off; it can resume.
+ARCHIVE_STALL_SECONDS = env.int("ARCHIVE_STALL_SECONDS", default=120)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
+# Of one file that is uploaded in parts (docs/uploads.md).
+MAX_UPLOAD_BYTES = env.int("MAX_UPLOAD_BYTES", default=50 * 1024**3)
 
 # --- Applications ---------------------------------------------------------------------------------------------
 
@@ -180,9 +181,9 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "rest_framework",
-    "rest_framework.authtoken",
     "storages",
     "scooter_site.common",
+    "scooter_site.accounts",
     "imagedb",
     "studies",
     "leaderboard",
@@ -245,7 +246,9 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
-LOGIN_URL = "admin:login"
+LOGIN_URL = "log-in"
+# Whether anybody can make an account. Off, administrators make them.
+SIGN_UP = env.bool("SIGN_UP", default=False)
 LOGIN_REDIRECT_URL = "admin:index"
 
 # --- Language and time ----------------------------------------------------------------------------------------
@@ -259,7 +262,7 @@ USE_TZ = True
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "rest_framework.authentication.TokenAuthentication",
+        "scooter_site.accounts.authentication.ApiTokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     # Closed by default: a public endpoint says so itself.
@@ -267,9 +270,26 @@ REST_FRAMEWORK = {
     "DEFAULT_PAGINATION_CLASS": "scooter_site.common.pagination.StableCursorPagination",
     "DEFAULT_FILTER_BACKENDS": ["scooter_site.common.filters.StrictFilterBackend"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_THROTTLE_CLASSES": ["scooter_site.common.throttling.ScopeThrottle"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "scooter_site.common.negotiation.StrictNegotiation",
+    "EXCEPTION_HANDLER": "scooter_site.common.api_errors.errors_as_json",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
 }
+# Requests of one account, or of one address without an account: NUMBER/second, minute, hour or day; or off.
+THROTTLE_RATES = {}
+for _scope, _default in {
+    "lists": "300/minute",
+    "files": "3000/minute",
+    "uploads": "600/minute",
+    "log_in": "60/hour",
+    "sign_up": "20/hour",
+}.items():
+    _variable = f"THROTTLE_{_scope.upper()}"
+    try:
+        THROTTLE_RATES[_scope] = parse_rate(env.str(_variable, default=_default))
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{_variable}: {error}") from None
 SPECTACULAR_SETTINGS = {
     "TITLE": "Scooter API",
     "DESCRIPTION": "Images, attacks, target models and leaderboard of the Scooter platform.",
@@ -279,6 +299,10 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "COMPONENT_SPLIT_REQUEST": True,
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "scooter_site.common.throttling.document_throttling",
+    ],
     "SWAGGER_UI_SETTINGS": {"deepLinking": True, "defaultModelsExpandDepth": 0},
 }
 

@@ -17,6 +17,7 @@ urlpatterns = [
     path("", include("leaderboard.urls")),
     path("s/", include("studies.urls")),
     path("catalogue/", include("imagedb.urls")),
+    path("account/", include("scooter_site.accounts.urls")),
     path("api/v1/", include("scooter_site.api")),
     path("admin/", admin.site.urls),
     path("health/", health, name="health"),

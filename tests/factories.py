@@ -4,6 +4,7 @@ import functools
 import hashlib
 import io
 import itertools
+import zlib
 from importlib import import_module
 from typing import Any
 
@@ -57,7 +58,10 @@ def _image(content: bytes, **fields: Any) -> Image:
         "original_bytes": len(content),
         "original_format": "PNG",
         "original_mode": "RGB",
+        "original_crc32": zlib.crc32(content),
         "rendition_sha256": digest,
+        "rendition_bytes": len(content),
+        "rendition_crc32": zlib.crc32(content),
         "width": pillow.width,
         "height": pillow.height,
         "visibility": Visibility.PUBLIC,

@@ -1,7 +1,20 @@
-"""The catalogue's pages for researchers: attacks, target models, classes, images and imports."""
+"""The catalogue's pages for researchers: attacks, target models, classes, images, imports and collections."""
 
+from imagedb.admin.collections import CollectionAdmin, CollectionVersionAdmin, CurationLogEntryAdmin
 from imagedb.admin.images import ImageAdmin
 from imagedb.admin.imports import ImportBatchAdmin, ImportRowAdmin
 from imagedb.admin.names import AttackAdmin, ImageClassAdmin, TargetModelAdmin
+from imagedb.admin.terms import TermsAcceptanceAdmin
 
-__all__ = ["AttackAdmin", "ImageAdmin", "ImageClassAdmin", "ImportBatchAdmin", "ImportRowAdmin", "TargetModelAdmin"]
+__all__ = [
+    "AttackAdmin",
+    "CollectionAdmin",
+    "CollectionVersionAdmin",
+    "CurationLogEntryAdmin",
+    "ImageAdmin",
+    "ImageClassAdmin",
+    "ImportBatchAdmin",
+    "ImportRowAdmin",
+    "TargetModelAdmin",
+    "TermsAcceptanceAdmin",
+]

@@ -1,21 +1,22 @@
-"""The rules of a row: what it must say, held against the manifest's other rows and the catalogue.
+"""The rules of a row: what it must say, held against the catalogue.
 
 Nothing is written here. What a row breaks is raised as a RowProblem.
 """
 
-import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils.text import slugify
 
-from imagedb.image_files import FileFinder, FileProblem, NoSuchFile, RowFiles
-from imagedb.manifest import Manifest, ManifestRow
-from imagedb.models import Attack, Image, ImageClass, ImageKind, TargetModel
+from imagedb.manifest import ManifestRow
+from imagedb.models import Attack, Image, ImageClass, ImageKind, ImportBatch, TargetModel
+from imagedb.selectors import visible_images
 
 Named = TypeVar("Named", Attack, TargetModel)
 IMAGE_RELATIONS = ("image_class", "attack", "target_model", "source")
+LONGEST_NAME = 100
 
 
 class RowProblem(ValueError):
@@ -32,8 +33,7 @@ class Candidate:
     """A checked row: what it describes, resolved against the catalogue. New attacks and models are not saved yet."""
 
     row: ManifestRow
-    content: bytes
-    digest: str
+    digest: str  # SHA-256 of the file
     image_class: ImageClass
     predicted_class: ImageClass | None
     source: Image | None
@@ -41,41 +41,21 @@ class Candidate:
     target_model: TargetModel | None
 
 
-class RowChecker:
-    """Checks the rows of one manifest. Sources must have been checked, and told to it, before what is made of them."""
+class RowRules:
+    """Holds rows of one import against the classes, attacks, target models and images of the catalogue."""
 
-    def __init__(self, manifest: Manifest, row_files: RowFiles, *, is_demo: bool) -> None:
-        self._row_files = row_files
-        self._is_demo = is_demo
+    def __init__(self, batch: ImportBatch) -> None:
+        self._batch = batch
         self._classes = list(ImageClass.objects.order_by("index"))
         self._class_of_synset = {image_class.synset: image_class for image_class in self._classes}
-        self._clean_names = FileFinder(row.filename for row in manifest.rows if row.kind == ImageKind.CLEAN)
-        self._modified_names = {row.filename for row in manifest.rows if row.kind == ImageKind.MODIFIED}
-        self._clean_of_filename: dict[str, Image] = {}
+        self._named: dict[tuple[type, str], Attack | TargetModel] = {}
 
-    def remember(self, row: ManifestRow, image: Image) -> None:
-        """Tell what image a row has become: a clean one may be the source of others."""
-        if row.kind == ImageKind.CLEAN:
-            self._clean_of_filename[row.filename] = image
+    def forget_unsaved(self) -> None:
+        """Look attacks and target models up anew that were not in the catalogue: they may be by now."""
+        self._named = {key: named for key, named in self._named.items() if named.pk is not None}
 
-    def check(self, row: ManifestRow) -> Candidate:
-        """Hold a row against the catalogue. Raises RowProblem."""
-        image_class = self._image_class(row)
-        predicted_class = self._predicted_class(row, image_class)
-        source = self._source(row, image_class) if row.kind == ImageKind.MODIFIED else None
-        content = self._content(row)
-        return Candidate(
-            row=row,
-            content=content,
-            digest=hashlib.sha256(content).hexdigest(),
-            image_class=image_class,
-            predicted_class=predicted_class,
-            source=source,
-            attack=self._find_or_plan(Attack, "attack", row.attack),
-            target_model=self._find_or_plan(TargetModel, "target_model", row.target_model),
-        )
-
-    def _image_class(self, row: ManifestRow) -> ImageClass:
+    def image_class(self, row: ManifestRow) -> ImageClass:
+        """The true class. Raises RowProblem if index and synset contradict each other, or the synset is unknown."""
         of_index = None if row.class_index is None else self._classes[row.class_index]
         if not row.synset:
             assert of_index is not None  # noqa: S101 - the parser lets no row without either through
@@ -90,7 +70,8 @@ class RowChecker:
             )
         return of_synset
 
-    def _predicted_class(self, row: ManifestRow, image_class: ImageClass) -> ImageClass | None:
+    def predicted_class(self, row: ManifestRow, image_class: ImageClass) -> ImageClass | None:
+        """What the target model says. Raises RowProblem if it is wrong of a clean image, or right of a modified one."""
         if row.predicted_class_index is None:
             return None
         predicted = self._classes[row.predicted_class_index]
@@ -108,86 +89,114 @@ class RowChecker:
             )
         return predicted
 
-    def _source(self, row: ManifestRow, image_class: ImageClass) -> Image:
-        source = self._source_in_manifest(row.source_filename) or self._source_in_catalogue(row.source_filename)
-        if source.image_class != image_class:
-            raise RowProblem(
-                "class_index",
-                f"is {image_class}, but its source {row.source_filename} is {source.image_class}; "
-                "give the true class, not the predicted one",
-            )
-        return source
+    def attack(self, row: ManifestRow) -> Attack | None:
+        """The attack of that name or slug; one not yet saved if there is none. Raises RowProblem."""
+        return self._find_or_plan(Attack, "attack", row.attack)
 
-    def _source_in_manifest(self, filename: str) -> Image | None:
-        try:
-            name = self._clean_names.find(filename)
-        except NoSuchFile:
-            if filename in self._modified_names:
-                raise RowProblem("source_filename", f"{filename} is itself a modified image") from None
-            return None
-        except FileProblem as problem:
-            raise RowProblem("source_filename", f"{filename} {problem}") from problem
-        if name not in self._clean_of_filename:
-            raise RowProblem("source_filename", f"{name} could not be imported itself; mend its row first")
-        return self._clean_of_filename[name]
-
-    def _source_in_catalogue(self, filename: str) -> Image:
-        named = list(
-            Image.objects.filter(original_filename=filename).select_related(*IMAGE_RELATIONS).order_by("kind", "id")
-        )
-        clean = [image for image in named if image.kind == ImageKind.CLEAN]
-        if len(clean) > 1:
-            ids = ", ".join(str(image.public_id) for image in clean)
-            raise RowProblem(
-                "source_filename",
-                f"the catalogue has {len(clean)} clean images named {filename} ({ids}); put the one that is meant "
-                "into this manifest",
-            )
-        if not clean:
-            raise RowProblem(
-                "source_filename",
-                f"{filename} is itself a modified image"
-                if named
-                else f"{filename} is neither a clean image of this manifest nor of the catalogue; import it first",
-            )
-        return clean[0]
-
-    def _content(self, row: ManifestRow) -> bytes:
-        try:
-            return self._row_files.read(row.filename)
-        except FileProblem as problem:
-            raise RowProblem("filename", str(problem)) from problem
+    def target_model(self, row: ManifestRow) -> TargetModel | None:
+        """The target model of that name or slug; one not yet saved if there is none. Raises RowProblem."""
+        return self._find_or_plan(TargetModel, "target_model", row.target_model)
 
     def _find_or_plan(self, model: type[Named], column: str, name: str) -> Named | None:
-        """The attack or target model of that name or slug; one not yet saved if there is none."""
         if not name:
             return None
         slug = slugify(name)
+        known = self._named.get((model, name))
+        if isinstance(known, model):
+            return known
         found = list(model._default_manager.filter(Q(name__iexact=name) | Q(slug=slug)))
         if len(found) > 1:
             slugs = ", ".join(candidate.slug for candidate in found)
             raise RowProblem(column, f"{name!r} may be any of {slugs}; write one of these")
-        if found:
-            return found[0]
-        longest = 100
-        if not slug or len(name) > longest:
+        if not found and (not slug or len(name) > LONGEST_NAME):
             raise RowProblem(
                 column,
-                f"{name!r} cannot be made into an address: it has no Latin letter or digit, or over {longest} "
+                f"{name!r} cannot be made into an address: it has no Latin letter or digit, or over {LONGEST_NAME} "
                 "characters; create it in the admin and give its slug here",
             )
-        return model(name=name, slug=slug, is_demo=self._is_demo)
+        named = found[0] if found else self._planned(model, name, slug)
+        self._named[model, name] = named
+        return named
+
+    def _planned(self, model: type[Named], name: str, slug: str) -> Named:
+        for planned in self._named.values():
+            if isinstance(planned, model) and planned.slug == slug:
+                return planned
+        return model(name=name, slug=slug, is_demo=self._batch.is_demo)
+
+    def sources_in_catalogue(self, filenames: Iterable[str]) -> dict[str, list[Image]]:
+        """The images that the importing account may see, of the import's own group, by each of the file names."""
+        named: dict[str, list[Image]] = {filename: [] for filename in filenames}
+        images = (
+            self._open_to_account()
+            .filter(original_filename__in=list(named), group=self._batch.group)
+            .select_related(*IMAGE_RELATIONS)
+            .order_by("kind", "id")
+        )
+        for image in images if named else ():
+            named[image.original_filename].append(image)
+        return named
+
+    def images_of_digest(self, digest: str) -> list[Image]:
+        """The images of the import's group that have these bytes.
+
+        Raises RowProblem if one of them is not open to the importing account: each group has an image only once.
+        """
+        images = list(
+            Image.objects.filter(original_sha256=digest, group=self._batch.group)
+            .select_related(*IMAGE_RELATIONS)
+            .order_by("id")
+        )
+        if images and self._batch.created_by is not None:
+            visible = set(
+                self._open_to_account().filter(pk__in=[image.pk for image in images]).values_list("pk", flat=True)
+            )
+            if len(visible) < len(images):
+                raise RowProblem(
+                    "filename",
+                    "the same file is in the catalogue already and not open to your account; import it for a group of "
+                    "yours, or ask an administrator",
+                )
+        return images
+
+    def _open_to_account(self) -> QuerySet[Image]:
+        account = self._batch.created_by
+        return Image.objects.all() if account is None else visible_images(account)
 
 
-def image_already_there(candidate: Candidate, planned: list[Image]) -> Image | None:
-    """The image of the catalogue that a row describes, if it is there. Raises RowProblem if it has another kind.
+def only_clean(filename: str, named: list[Image]) -> Image:
+    """The one image of that name that can be a source. Raises RowProblem."""
+    clean = [image for image in named if image.kind == ImageKind.CLEAN]
+    if len(clean) > 1:
+        ids = ", ".join(str(image.public_id) for image in clean)
+        raise RowProblem(
+            "source_filename",
+            f"the catalogue has {len(clean)} clean images named {filename} ({ids}); put the one that is meant "
+            "into this manifest",
+        )
+    if not clean:
+        raise RowProblem(
+            "source_filename",
+            f"{filename} is itself a modified image"
+            if named
+            else f"{filename} is neither a clean image of this manifest nor one of the catalogue that you may use; "
+            "import it first",
+        )
+    return clean[0]
 
-    ``planned`` are images of the same bytes that are taken to be there (by a dry run).
-    """
-    same_bytes = list(
-        Image.objects.filter(original_sha256=candidate.digest).select_related(*IMAGE_RELATIONS).order_by("id")
-    )
-    same_bytes += planned
+
+def check_source_class(row: ManifestRow, image_class: ImageClass, source: Image) -> None:
+    """Raises RowProblem if a modified image has another class than its source."""
+    if source.image_class != image_class:
+        raise RowProblem(
+            "class_index",
+            f"is {image_class}, but its source {row.source_filename} is {source.image_class}; "
+            "give the true class, not the predicted one",
+        )
+
+
+def image_already_there(candidate: Candidate, same_bytes: list[Image]) -> Image | None:
+    """Which of the images with the same bytes a row describes, if any. Raises RowProblem if it has another kind."""
     other_kind = [image for image in same_bytes if image.kind != candidate.row.kind]
     if other_kind:
         raise RowProblem(

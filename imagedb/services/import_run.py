@@ -1,183 +1,139 @@
-"""One run over the rows of a manifest.
+"""One worker's time with an import: chunk after chunk, until there is none to take or its time is over."""
 
-Clean images go first, so that sources resolve whatever the order of the rows. Each row is a transaction of its own:
-a good row goes in even if its neighbours fail. Running an import again imports nothing twice, because an image is
-known by the digest of its bytes.
-"""
-
-from collections import defaultdict
+import enum
+import logging
+import time
 from collections.abc import Callable
+from contextlib import ExitStack
+from uuid import UUID
 
-from django.db import IntegrityError, transaction
-from django.utils import timezone
-
-from imagedb import pixels
-from imagedb.image_files import ImageFiles, RowFiles
-from imagedb.manifest import Manifest, ManifestRow, RowError
-from imagedb.models import Image, ImageKind, ImportBatch, ImportRow
+from imagedb.image_files import ImageFiles
+from imagedb.models import ImportBatch, ImportChunk, ImportRow
 from imagedb.models.imports import ImportStatus
-from imagedb.services import import_store
-from imagedb.services.import_rules import (
-    IMAGE_RELATIONS,
-    Candidate,
-    RowChecker,
-    RowProblem,
-    compare_with_existing,
-    image_already_there,
-)
-from imagedb.services.import_summary import ImportNotes, ImportSummary
+from imagedb.services import import_notes, import_sources, import_state, import_store
+from imagedb.services.import_chunk import ChunkWork
+from imagedb.services.import_commit import commit
+from imagedb.services.import_rules import RowRules
+from imagedb.services.import_state import Claim, ImportFailed, ImportTakenOver
+from scooter_site.common.tasks import RETRYABLE
 
-Result = ImportRow.Result
-Progress = Callable[[int, int], None]
+logger = logging.getLogger(__name__)
+
+# Whatever kills its worker this often would do so for ever.
+MAX_ATTEMPTS = 3
 
 
-class ImportTakenOver(Exception):
-    """Another worker runs this import now, because this one showed no heartbeat for too long."""
+class Outcome(enum.Enum):
+    """How a worker leaves an import."""
+
+    OVER = "it is over, or not for this worker any more"
+    TIME_IS_UP = "chunks are left to do"
+    OTHERS_ARE_AT_IT = "all chunks that are left are other workers', or must wait for them"
 
 
-class ImportRun:
-    """Imports the rows of one manifest for one batch."""
+def work(
+    batch_id: int,
+    handout: int,
+    worker: UUID,
+    *,
+    seconds: float | None = None,
+    after_row: Callable[[], None] = lambda: None,
+) -> Outcome:
+    """Do chunks of an import, for at most about ``seconds``. Safe to run any number of times, and several at once.
 
-    def __init__(
-        self,
-        manifest: Manifest,
-        files: ImageFiles,
-        batch: ImportBatch,
-        *,
-        manifest_folder: str = "",
-        dry_run: bool = False,
-        is_demo: bool = False,
-    ) -> None:
-        """``manifest_folder`` is where the manifest lies among ``files``: paths may be relative to it."""
-        self.manifest = manifest
-        self.files = files
-        self.batch = batch
-        self.dry_run = dry_run
-        self.is_demo = is_demo
-        self.summary = ImportSummary(row_count=manifest.row_count)
-        self._row_files = RowFiles(files, (row.filename for row in manifest.rows), manifest_folder)
-        self._checker = RowChecker(manifest, self._row_files, is_demo=is_demo)
-        self._planned: dict[str, list[Image]] = defaultdict(list)  # by digest: what a dry run would have made
-        self._notes = ImportNotes()
+    ``worker`` identifies who works: a task that is delivered again takes up its own chunk at once. An import whose
+    files cannot be read at all is closed as failed; what a later try can mend is raised, and leaves it running.
+    """
+    batch = import_state.begin_work(batch_id, handout)
+    if batch is None:
+        return Outcome.OVER
+    try:
+        outcome = _Worker(batch, worker, after_row).work(seconds)
+    except RETRYABLE:
+        raise
+    except ImportFailed as error:
+        import_state.close(batch, ImportStatus.FAILED, str(error))
+        return Outcome.OVER
+    except Exception as error:
+        import_state.close(batch, ImportStatus.FAILED, import_state.stopped_by(error))
+        raise
+    if outcome is Outcome.OVER:
+        import_sources.forget()
+    return outcome
 
-    def run(self, progress: Progress | None = None) -> ImportSummary:
-        """Import all rows. Errors of rows are in the summary; anything else that goes wrong is raised."""
-        done_before = self._rows_of_an_interrupted_run()
-        errors_of_row: dict[int, list[RowError]] = defaultdict(list)
-        for error in self.manifest.errors:
-            errors_of_row[error.row_number].append(error)
-        for errors in errors_of_row.values():
-            self._record_failure(errors)
-        remaining = []
-        for row in self.manifest.rows:
-            # First what is in already, so that the counts never say less than the catalogue has.
-            if earlier := done_before.get(row.number):
-                self._count(row, earlier.result, earlier.image)
-            else:
-                remaining.append(row)
-        # The sort is stable: within a kind the manifest's order stays.
-        remaining.sort(key=lambda row: row.kind != ImageKind.CLEAN)
-        for done, row in enumerate(remaining, start=self.summary.row_count - len(remaining) + 1):
-            self._beat()
-            self._import_row(row)
-            if progress:
-                progress(done, self.summary.row_count)
-        self.summary.errors.sort(key=lambda error: error.row_number)
-        self.summary.notes = self._notes.lines(self.manifest, self.files, self._row_files, self.dry_run)
-        if not self.dry_run:
-            self.batch.notes = "\n".join(self.summary.notes)
-            self.batch.save(update_fields=["notes"])
-            self._beat()
-        return self.summary
 
-    def _import_row(self, row: ManifestRow) -> None:
-        try:
-            candidate = self._checker.check(row)
-            try:
-                result, image = self._put_in(candidate)
-            except IntegrityError:
-                # Another import put the same image in at the same moment: the second look finds it.
-                result, image = self._put_in(candidate)
-        except RowProblem as problem:
-            self._record_failure([RowError(row.number, row.filename, problem.column, problem.message)])
-        else:
-            self._count(row, result, image)
+class _Worker:
+    def __init__(self, batch: ImportBatch, worker: UUID, after_row: Callable[[], None]) -> None:
+        self._batch = batch
+        self._worker = worker
+        self._after_row = after_row
+        self._rules = RowRules(batch)
 
-    def _put_in(self, candidate: Candidate) -> tuple[str, Image]:
-        existing = image_already_there(candidate, self._planned[candidate.digest])
-        if existing is not None:
-            messages = compare_with_existing(candidate, existing)
-            if not self.dry_run:
-                with transaction.atomic():
-                    messages += import_store.complete(candidate, existing)
-                    import_store.record_row(
-                        self.batch,
-                        candidate.row.number,
-                        candidate.row.filename,
-                        Result.ALREADY_THERE,
-                        existing,
-                        messages,
-                    )
-            return Result.ALREADY_THERE, existing
+    def work(self, seconds: float | None) -> Outcome:
+        deadline = None if seconds is None else time.monotonic() + seconds
+        files = None
+        with ExitStack() as stack:
+            while import_state.may_go_on(self._batch):
+                if deadline is not None and time.monotonic() > deadline:
+                    return Outcome.TIME_IS_UP
+                claim = import_state.claim_chunk(self._batch, self._worker)
+                if claim is None:
+                    if import_state.close_if_done(self._batch):
+                        return Outcome.OVER
+                    return Outcome.OTHERS_ARE_AT_IT
+                if files is None:
+                    files = stack.enter_context(import_sources.opened(self._batch))
+                self._do(claim, files)
+        return Outcome.OVER
+
+    def _do(self, claim: Claim, files: ImageFiles) -> None:
+        rows: list[ImportRow] = []
+
+        def after_row() -> None:
+            self._after_row()
+            import_state.renew_lease(claim)
 
         try:
-            decoded = pixels.decode(candidate.content)
-        except pixels.UnreadableImage as error:
-            raise RowProblem("filename", error.reason) from error
-        rendition = pixels.rendition_png(decoded.image)
-        image = import_store.new_image(candidate, decoded, rendition, self.batch, is_demo=self.is_demo)
-        if candidate.source is not None and image.rendition_sha256 == candidate.source.rendition_sha256:
-            raise RowProblem("filename", f"no pixel differs from its source {candidate.source.original_filename}")
-        if self.dry_run:
-            self._planned[candidate.digest].append(image)
-        else:
-            import_store.store(candidate, image, decoded, rendition, self.batch)
-        self._notes.created(candidate.attack, candidate.target_model)
-        self._notes.image(decoded.notes)
-        return Result.IMPORTED, image
+            if claim.chunk.attempts > MAX_ATTEMPTS:
+                self._set_apart(claim)
+                return
+            self._rules.forget_unsaved()
+            work = ChunkWork(self._batch, claim.chunk, files, self._rules)
+            rows = work.rows
+            commit(self._batch, claim, work.findings(after_row), self._rules)
+        except BaseException as error:
+            if claim.held.exists() and not isinstance(error, ImportTakenOver):
+                import_state.give_back(claim)
+                raise
+            # Whatever came of it, it is no longer ours: another worker has it, or the import is over.
+            logger.warning("Chunk %s of import %s: %s", claim.chunk.number, self._batch.pk, error)
+            self._leave(claim, rows)
+            if not isinstance(error, Exception):
+                raise
 
-    def _rows_of_an_interrupted_run(self) -> dict[int, ImportRow]:
-        """Rows of this very batch that are in already; those that failed are tried again."""
-        if self.dry_run:
-            return {}
-        rows = self.batch.rows.exclude(result=Result.FAILED).exclude(image=None)
-        self.batch.rows.exclude(pk__in=rows.values("pk")).delete()
-        relations = [f"image__{relation}" for relation in IMAGE_RELATIONS]
-        return {row.row_number: row for row in rows.select_related("image", *relations)}
-
-    def _record_failure(self, errors: list[RowError]) -> None:
-        self.summary.errors.extend(errors)
-        if not self.dry_run:
-            import_store.record_row(
-                self.batch,
-                errors[0].row_number,
-                errors[0].filename,
-                Result.FAILED,
-                messages=[error.text for error in errors],
-            )
-
-    def _count(self, row: ManifestRow, result: str, image: Image | None) -> None:
-        if result == Result.IMPORTED:
-            self.summary.imported += 1
-        else:
-            self.summary.already_there += 1
-        if image is not None:
-            self._checker.remember(row, image)
-
-    def _beat(self) -> None:
-        """Show that this run is alive, and how far it is. Raises ImportTakenOver if another worker runs it now."""
-        if self.dry_run:
+    def _leave(self, claim: Claim, rows: list[ImportRow]) -> None:
+        """Remove the files of a chunk that is not ours any more, unless another worker is writing them right now."""
+        others = ImportChunk.objects.filter(pk=claim.chunk.pk, is_done=False, batch__status=ImportStatus.RUNNING)
+        if others.exists():
             return
-        now = timezone.now()
-        still_ours = ImportBatch.objects.filter(
-            pk=self.batch.pk, status=ImportStatus.RUNNING, heartbeat_at=self.batch.heartbeat_at
-        ).update(
-            heartbeat_at=now,
-            row_count=self.summary.row_count,
-            imported_count=self.summary.imported,
-            already_there_count=self.summary.already_there,
-            failed_count=self.summary.failed,
-        )
-        if not still_ours:
-            raise ImportTakenOver(f"Import {self.batch.pk} is being run by another worker")
-        self.batch.heartbeat_at = now
+        # Whoever had it may have been done with it before our last file was written.
+        with_images = ImportRow.objects.filter(
+            pk__in=[row.pk for row in rows], result=ImportRow.Result.IMPORTED
+        ).values_list("pk", flat=True)
+        kept = set(with_images)
+        import_store.discard_files(row for row in rows if row.pk not in kept)
+
+    def _set_apart(self, claim: Claim) -> None:
+        """Deal with a chunk that has cost several workers their lives: its rows one by one, then not at all."""
+        rows = list(claim.chunk.rows.filter(result=ImportRow.Result.WAITING))
+        import_store.discard_files(rows)
+        import_store.discard_unfinished(rows)
+        if len(rows) > 1:
+            import_state.split(claim, rows)
+            return
+        for row in rows:
+            import_notes.fail(
+                row,
+                [("filename", f"the worker was lost {MAX_ATTEMPTS} times over this file; make the file anew")],
+            )
+        import_state.record_failures(claim, rows)

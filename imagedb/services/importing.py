@@ -1,162 +1,200 @@
-"""Import images with a manifest: the one way into the catalogue, for the command, the admin and the demo."""
+"""Import images with a manifest: the one way into the catalogue, for the command, the admin, the API and the demo.
 
-import logging
-from datetime import timedelta
+An import is planned once and then done in chunks, by background workers or, for the command line, right here.
+"""
+
+import time
+from collections.abc import Callable, Collection
+from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
-from types import TracebackType
+from uuid import UUID, uuid4
 
+from django.contrib.auth.models import Group, User
+from django.core.files import File
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import QuerySet
 from django.utils import timezone
 
-from imagedb.image_files import ArchiveFiles, FileProblem, FolderFiles, ImageFiles, find_manifest
-from imagedb.manifest import Manifest, UnreadableManifest, parse
-from imagedb.models import ImportBatch
-from imagedb.models.imports import ImportStatus
-from imagedb.services.import_run import ImportRun, ImportTakenOver, Progress
-from imagedb.services.import_summary import ImportSummary
-from scooter_site.common.tasks import RETRYABLE
+from imagedb import tasks
+from imagedb.image_files import MANIFEST_ENDINGS, FileProblem, FolderFiles, ImageFiles
+from imagedb.models import ImportBatch, Upload
+from imagedb.models.imports import ImportSource, ImportStatus
+from imagedb.services import import_notes, import_plan, import_sources, import_state
+from imagedb.services.import_notes import ImportSummary
+from imagedb.services.import_processes import work_in_processes
+from imagedb.services.import_run import Outcome, work
+from imagedb.services.import_state import ImportFailed, ImportTakenOver
+from imagedb.services.uploads import take_upload
+from imagedb.upload_parts import UploadConflict
+from scooter_site.common.tasks import enqueue
 
-logger = logging.getLogger(__name__)
+__all__ = [
+    "ImportFailed",
+    "ImportRefused",
+    "ImportSummary",
+    "ImportTakenOver",
+    "Progress",
+    "cancel_import",
+    "import_manifest",
+    "own_groups",
+    "request_import",
+    "request_new_import",
+]
 
-# A running import shows a heartbeat at every row; without one for this long its worker is taken to be gone.
-HEARTBEAT_TIMEOUT = timedelta(minutes=10)
-# Long enough for a worker that is merely busy to take a waiting import first; handing it out twice does no harm.
-WAITING_TIMEOUT = timedelta(minutes=2)
+Progress = Callable[[int, int], None]
 
 
-class ImportFailed(Exception):
-    """Nothing could be imported at all; the message says what to do."""
+class ImportRefused(ValueError):
+    """An import cannot be asked for like this: ``field`` is what is wrong, the message says what to do."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+def own_groups(user: User) -> QuerySet[Group]:
+    """The groups that an account may import for: its own; for a superuser, all."""
+    return Group.objects.all() if user.is_superuser else user.groups.all()
+
+
+def request_new_import(
+    user: User,
+    batch: ImportBatch,
+    *,
+    archive: File | None = None,
+    upload: UUID | None = None,
+    prefix: str = "",
+    manifest: str = "",
+) -> ImportBatch:
+    """Have workers import what ``batch``, not saved yet, says about visibility, group, licence and dry run.
+
+    The files come as an ``archive``, as an ``upload`` that has arrived whole (its public id), or from below a
+    ``prefix`` of the bucket, in which case ``manifest`` may name the manifest there and an ``upload`` may be it.
+    Raises ImportRefused.
+    """
+    batch.created_by_id = user.pk
+    if batch.group is not None and not own_groups(user).filter(pk=batch.group.pk).exists():
+        raise ImportRefused("group", "This is no group of yours. Choose one of your own, or none.")
+    if prefix:
+        try:
+            batch.source, batch.location = ImportSource.PREFIX, import_sources.checked_prefix(prefix)
+        except ImportFailed as problem:
+            raise ImportRefused("prefix", str(problem)) from problem
+        batch.source_name = manifest
+    with transaction.atomic():
+        if upload is not None:
+            uploaded = _taken(user, upload, MANIFEST_ENDINGS if prefix else {".zip"})
+            (batch.manifest if prefix else batch.archive).name = uploaded.file.name
+            batch.source_name = uploaded.filename
+        elif archive is not None and not prefix:
+            batch.source_name = PurePosixPath(archive.name or "").name[:255]
+            batch.archive.save(batch.source_name, archive, save=False)
+        elif not prefix:
+            raise ImportRefused("upload", "Give an upload, or the prefix of the files in the bucket.")
+        batch.save()
+        request_import(batch)
+    return batch
+
+
+def _taken(user: User, upload: UUID, endings: Collection[str]) -> Upload:
+    try:
+        taken = take_upload(user, upload)
+    except Upload.DoesNotExist:
+        raise ImportRefused("upload", "There is no such upload of yours.") from None
+    except UploadConflict as conflict:
+        raise ImportRefused("upload", str(conflict)) from conflict
+    if PurePosixPath(taken.filename).suffix.lower() not in endings:
+        raise ImportRefused("upload", f"{taken.filename} must end in {' or '.join(sorted(endings))} for this.")
+    return taken
+
+
+def request_import(batch: ImportBatch) -> None:
+    """Have workers do an import, once the current transaction has committed.
+
+    One that is over waits again: rows that are in stay as they are, all others are tried once more.
+    """
+    import_state.ask_again(batch)
+    enqueue(tasks.plan_import, batch.pk)
+
+
+def cancel_import(batch: ImportBatch) -> None:
+    """Have workers stop at the next chunk. Rows that are in stay in. Cancelling what is over does nothing."""
+    import_state.request_cancel(batch)
 
 
 def import_manifest(
     *,
     manifest: Path,
-    images: Path,
+    images: Path | None = None,
+    prefix: str = "",
     batch: ImportBatch,
     dry_run: bool = False,
     is_demo: bool = False,
+    workers: int = 1,
     progress: Progress | None = None,
 ) -> ImportSummary:
-    """Import the images that ``manifest`` (CSV) describes from ``images``, a folder or a ZIP archive.
+    """Import the images that ``manifest`` (CSV or JSONL) describes, right here, and come back when it is done.
 
-    ``batch`` says visibility, licence and attribution, and keeps a record of each row. A dry run checks everything,
-    decodes every image and writes nothing; its batch need not be saved. ``progress`` is called with the numbers of
-    rows done and of all rows. Raises ImportFailed if nothing can be read; failed rows are in the summary.
+    ``images`` is a folder or a ZIP archive; ``prefix`` takes them from the bucket instead. ``batch``, not saved yet,
+    says visibility, group, licence and attribution, and keeps a record of each row. A dry run checks everything,
+    decodes every image, and imports none. ``workers`` is the number of processes. ``progress`` is called with the
+    numbers of rows done and of all rows. Raises ImportFailed if nothing can be read; failed rows are in the summary.
     """
     if not manifest.is_file():
         raise ImportFailed(f"There is no manifest {manifest}.")
-    if not images.exists():
+    if images is not None and not images.exists():
         raise ImportFailed(f"There is no folder or ZIP archive {images}.")
-    if not dry_run:
-        batch.source_name = batch.source_name or manifest.name
-        batch.status, batch.started_at, batch.heartbeat_at = ImportStatus.RUNNING, timezone.now(), timezone.now()
-        batch.save()
-    with _recorded_in(batch, dry_run):
-        try:
-            files: ImageFiles = FolderFiles(images, manifest) if images.is_dir() else ArchiveFiles(images, images.name)
-        except FileProblem as error:
-            raise ImportFailed(str(error)) from error
-        run = ImportRun(_parse(manifest.read_bytes()), files, batch, dry_run=dry_run, is_demo=is_demo)
-        return run.run(progress)
-
-
-def run_import(batch_id: int) -> ImportSummary | None:
-    """Import an uploaded archive that holds its manifest. Safe to run twice; goes on where it was cut off.
-
-    Does nothing, and gives None, unless the import is waiting, or its worker is gone.
-    """
-    batch = _claim(batch_id)
-    if batch is None:
-        return None
-    with _recorded_in(batch, dry_run=False), batch.archive.open("rb") as file:
-        try:
-            files = ArchiveFiles(file, batch.source_name or "upload")
-            manifest_name = find_manifest(files.names)
-            content = files.read(manifest_name)
-        except FileProblem as error:
-            raise ImportFailed(str(error)) from error
-        files.names.remove(manifest_name)
-        folder = str(PurePosixPath(manifest_name).parent)
-        return ImportRun(_parse(content), files, batch, manifest_folder=folder).run()
-
-
-def release_lost_imports() -> list[int]:
-    """The ids of uploaded imports that no worker has taken, or whose worker is gone: they are to be run again.
-
-    An import from the command line has no archive to go on with: it is marked as failed, saying so.
-    """
-    now = timezone.now()
-    lost = ImportBatch.objects.filter(
-        Q(status=ImportStatus.WAITING, created_at__lt=now - WAITING_TIMEOUT)
-        | Q(status=ImportStatus.RUNNING, heartbeat_at__lt=now - HEARTBEAT_TIMEOUT)
-        | Q(status=ImportStatus.RUNNING, heartbeat_at=None)
-    )
-    stopped = lost.filter(archive="").update(
-        status=ImportStatus.FAILED,
-        finished_at=now,
-        error="The command was stopped before it was done. Rows listed as imported are in the catalogue; "
-        "run it again to add the rest.",
-    )
-    if stopped:
-        logger.warning("%s import(s) from the command line had been stopped", stopped)
-    return list(lost.exclude(archive="").order_by("id").values_list("id", flat=True))
-
-
-def _parse(content: bytes) -> Manifest:
+    batch.source_name = batch.source_name or manifest.name[:255]
+    batch.is_dry_run, batch.is_demo = dry_run, is_demo
+    if images is None:
+        batch.source, batch.location = ImportSource.PREFIX, import_sources.checked_prefix(prefix)
+    else:
+        batch.source = ImportSource.FOLDER if images.is_dir() else ImportSource.ARCHIVE
+        batch.location = str(images.resolve())
+    batch.status, batch.started_at, batch.heartbeat_at = ImportStatus.PLANNING, timezone.now(), timezone.now()
+    batch.save()
     try:
-        return parse(content)
-    except UnreadableManifest as error:
+        with ExitStack() as stack:
+            files: ImageFiles
+            if batch.source == ImportSource.FOLDER:
+                files = FolderFiles(Path(batch.location), manifest)
+            else:
+                files = stack.enter_context(import_sources.opened(batch))
+            import_plan.make_plan(batch, stack.enter_context(manifest.open("rb")), files, folder="")
+        _work_here(batch, workers, progress)
+    except (ImportFailed, FileProblem) as error:
+        import_state.close(batch, ImportStatus.FAILED, str(error))
         raise ImportFailed(str(error)) from error
+    except ImportTakenOver:
+        pass  # cancelled
+    except BaseException as error:
+        import_state.close(batch, ImportStatus.FAILED, import_state.stopped_by(error))
+        raise
+    summary = import_notes.summary(batch)
+    if batch.status == ImportStatus.FAILED:
+        raise ImportFailed(batch.error)
+    return summary
 
 
-def _claim(batch_id: int) -> ImportBatch | None:
-    """Mark the import as ours to run, if nobody else runs it."""
-    with transaction.atomic():
-        batch = ImportBatch.objects.select_for_update().get(pk=batch_id)
-        now = timezone.now()
-        abandoned = batch.status == ImportStatus.RUNNING and (
-            batch.heartbeat_at is None or batch.heartbeat_at < now - HEARTBEAT_TIMEOUT
-        )
-        if batch.status != ImportStatus.WAITING and not abandoned:
-            logger.info("Import %s is %s: nothing to do", batch.pk, batch.status)
-            return None
-        batch.status, batch.error = ImportStatus.RUNNING, ""
-        batch.started_at = batch.started_at or now
-        batch.heartbeat_at = now
-        batch.save(update_fields=["status", "error", "started_at", "heartbeat_at"])
-    return batch
+def _work_here(batch: ImportBatch, workers: int, progress: Progress | None) -> None:
+    """Do all chunks of a planned import, in this process or several."""
+    show = progress or (lambda done, total: None)
 
+    done = 0
 
-class _recorded_in:
-    """Keep the batch's status true, however the import inside ends."""
+    def look() -> None:
+        batch.refresh_from_db()
+        show(batch.imported_count + batch.already_there_count + batch.failed_count, batch.row_count)
 
-    def __init__(self, batch: ImportBatch, dry_run: bool) -> None:
-        self.batch = batch
-        self.dry_run = dry_run
+    def after_row() -> None:
+        nonlocal done
+        done += 1
+        show(done, batch.row_count)
 
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if self.dry_run or isinstance(error, ImportTakenOver):
-            return
-        batch = self.batch
-        # What a later try may mend goes back to waiting: for the task's own retry, or the reconciling task.
-        is_passing = isinstance(error, RETRYABLE) or not isinstance(error, Exception)
-        if error is None:
-            batch.status, batch.error = ImportStatus.DONE, ""
-        elif isinstance(error, ImportFailed):
-            batch.status, batch.error = ImportStatus.FAILED, str(error)
-        elif is_passing and batch.archive:
-            batch.status, batch.error = ImportStatus.WAITING, f"Interrupted; it will be tried again. ({error!r})"
-        else:
-            batch.status = ImportStatus.FAILED
-            batch.error = (
-                f"Stopped by {type(error).__name__}: {error}. Rows listed as imported are in the catalogue; "
-                "import the same files again to add the rest."
-            )
-        batch.finished_at = None if batch.status == ImportStatus.WAITING else timezone.now()
-        batch.save(update_fields=["status", "error", "finished_at"])
+    look()
+    if workers > 1:
+        work_in_processes(batch.pk, batch.handout, workers, look)
+    batch.refresh_from_db()
+    done = batch.imported_count + batch.already_there_count + batch.failed_count
+    while work(batch.pk, batch.handout, uuid4(), after_row=after_row) is not Outcome.OVER:
+        time.sleep(1)

@@ -8,28 +8,23 @@ from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin as BaseGroupAdmin
 from django.contrib.auth.admin import UserAdmin as BaseUserAdmin
 from django.contrib.auth.models import Group, User
-from django.http import HttpRequest
 from django_celery_beat.admin import ClockedScheduleAdmin as BaseClockedScheduleAdmin
 from django_celery_beat.admin import CrontabScheduleAdmin as BaseCrontabScheduleAdmin
 from django_celery_beat.admin import PeriodicTaskAdmin as BasePeriodicTaskAdmin
 from django_celery_beat.admin import PeriodicTaskForm as BasePeriodicTaskForm
 from django_celery_beat.admin import TaskSelectWidget
 from django_celery_beat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule
-from rest_framework.authtoken.admin import TokenAdmin as BaseTokenAdmin
-from rest_framework.authtoken.models import TokenProxy
 from unfold.admin import ModelAdmin
-from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from scooter_site.common.admin_tools import ReadOnlyAdmin, StayOnPage
+from scooter_site.common.admin_tools import ReadOnlyAdmin
 
 admin.site.index_title = "Overview"
 
 for model in (
     User,
     Group,
-    TokenProxy,
     AccessAttempt,
     AccessLog,
     AccessFailureLog,
@@ -52,28 +47,6 @@ class UserAdmin(BaseUserAdmin, ModelAdmin):
 @admin.register(Group)
 class GroupAdmin(BaseGroupAdmin, ModelAdmin):
     pass
-
-
-@admin.register(TokenProxy)
-class TokenAdmin(StayOnPage, BaseTokenAdmin, ModelAdmin):
-    """Keys of the API. The list shows only their beginnings: a list is what ends up in screenshots."""
-
-    list_display = ("user", "key_beginning", "created")
-    list_select_related = ("user",)
-    list_filter = ()
-    autocomplete_fields = ("user",)
-    fields = ("user",)
-
-    @display(description="key")
-    def key_beginning(self, token: TokenProxy) -> str:
-        return f"{token.key[:6]}…"
-
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        return ("user", "key", "created") if obj else ("user",)
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # A key is made or deleted, never edited.
-        return obj is None and super().has_change_permission(request, obj)
 
 
 @admin.register(AccessAttempt)

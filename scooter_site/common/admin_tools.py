@@ -5,8 +5,10 @@ from typing import Any
 from django.contrib.admin.utils import quote
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.functional import cached_property
 
 
 class ReadOnlyAdmin:
@@ -49,6 +51,27 @@ class StayOnPage:
         if "_popup" in request.POST or "_save" not in request.POST:
             return response
         return HttpResponseRedirect(change_url(obj))
+
+
+class AtLeast(int):
+    """A number of rows that was not counted to the end; shown as what it is."""
+
+    def __str__(self) -> str:
+        return f"more than {int(self):,}"
+
+
+class BoundedPaginator(Paginator):
+    """Counts rows up to a limit: a list of a million must not be counted to its end to show its first page.
+
+    Nobody turns so many pages; whoever looks for something further on filters.
+    """
+
+    counted_at_most = 10_000
+
+    @cached_property
+    def count(self) -> int:
+        found = self.object_list.order_by().values("pk")[: self.counted_at_most + 1].count()  # type: ignore[attr-defined]
+        return AtLeast(self.counted_at_most) if found > self.counted_at_most else found
 
 
 def change_url(obj: Any) -> str:

@@ -6,13 +6,14 @@ from django.apps import AppConfig
 from django.contrib.auth.models import Group, Permission
 
 RESEARCHERS = "Researchers"
-# By app. Not among them: accounts, API tokens, deleting anything but one's own descriptions, and the panel's ids of
-# participants (studies.view_participantidentity), which an administrator grants to who pays people.
+# By app. Not among them: accounts, API tokens, deleting anything but one's own descriptions and drafts, and the panel's
+# ids of participants (studies.view_participantidentity), which an administrator grants to who pays people.
 RESEARCHER_PERMISSIONS = {
     "imagedb": (
         "add_attack change_attack delete_attack view_attack add_targetmodel change_targetmodel delete_targetmodel "
         "view_targetmodel view_imageclass change_image view_image view_prediction add_importbatch view_importbatch "
-        "view_importrow"
+        "view_importrow add_collection change_collection view_collection add_collectionversion "
+        "change_collectionversion delete_collectionversion view_collectionversion view_curationlogentry"
     ),
     "studies": "add_study change_study view_study view_participation",
     "leaderboard": "view_board change_board view_entry change_entry",

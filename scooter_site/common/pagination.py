@@ -5,6 +5,7 @@ from typing import Any
 from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.pagination import Cursor, CursorPagination
 from rest_framework.request import Request
+from rest_framework.response import Response
 
 
 class StableCursorPagination(CursorPagination):
@@ -35,6 +36,14 @@ class StableCursorPagination(CursorPagination):
             raise ValidationError(
                 {self.cursor_query_param: ["Not a cursor of this list. Follow the links next and previous."]}
             ) from None
+
+    def get_paginated_response(self, data: Any) -> Response:
+        """The page, with the addresses of its neighbours in the header Link too: CSV has no other place for them."""
+        response = super().get_paginated_response(data)
+        neighbours = (("next", response.data["next"]), ("prev", response.data["previous"]))
+        if links := ", ".join(f'<{address}>; rel="{rel}"' for rel, address in neighbours if address):
+            response.headers["Link"] = links
+        return response
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
         parameters = super().get_schema_operation_parameters(view)

@@ -1,26 +1,32 @@
-"""Three places for files, by who may see them; local files and S3 behind the same names.
+"""Three places for files, by who may see them; local files and S3 (object_storage.py) behind the same names.
 
-- ``public``: for files that anyone may fetch without a check; nothing yet: who may see an image can change;
+- ``public``: for files that anyone may fetch without a check, by a link that stays the same; nothing yet, since who
+  may see an image can change;
 - ``protected``: served after a permission check, by the app or a short-lived link, e.g. all images;
-- ``private``: never leaves the server, e.g. uploaded archives.
+- ``private``: there are no links to it, e.g. uploaded archives; only the app reads it.
 
 Object names are opaque (``opaque_name``), and the content type is ours, never the uploader's.
 """
 
+import glob
+import os
+import tempfile
 import uuid
-from collections.abc import Callable, Iterable
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import IO
 
-from botocore.config import Config
+from django.core.files import File
 from django.core.files.storage import FileSystemStorage, Storage, storages
-from django.db import transaction
-from django.db.models.fields.files import FieldFile
 from django.utils.deconstruct import deconstructible
-from storages.backends.s3 import S3Storage
 
+LEVELS = ("public", "protected", "private")
 LINK_SECONDS = 300
+FILE_MODE = 0o640
+UNFINISHED_ENDING = ".part"  # of what is being written under another name
 
 # What files of ours may be, by ending. Nothing here can run as a script in a browser.
 CONTENT_TYPES = {
@@ -34,6 +40,7 @@ CONTENT_TYPES = {
     ".tiff": "image/tiff",
     ".zip": "application/zip",
     ".csv": "text/csv; charset=utf-8",
+    ".jsonl": "application/x-ndjson",
 }
 
 
@@ -42,60 +49,129 @@ def content_type(name: str) -> str:
     return CONTENT_TYPES.get(PurePosixPath(name).suffix.lower(), "application/octet-stream")
 
 
+@dataclass(frozen=True)
+class StoredFile:
+    """What a storage says of one of its files, without reading it."""
+
+    name: str
+    size: int
+    modified_at: datetime
+    md5: str | None = None  # where the storage knows it; a difference proves nothing (object_storage.py)
+    content_type: str | None = None  # where the storage keeps one
+
+
+class FileSection:
+    """Some bytes of a file, for a WSGI server that sends files by itself (sendfile) and for one that does not.
+
+    gunicorn asks for the file's number, sends from its position, and as many bytes as Content-Length says. Other
+    servers read; they must not get more than the section.
+    """
+
+    def __init__(self, file: IO[bytes], start: int, stop: int) -> None:
+        file.seek(start)
+        self._file = file
+        self._left = stop - start
+        self.fileno = file.fileno
+        self.seek = file.seek
+        self.tell = file.tell
+        self.close = file.close
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes of the section, at most ``size``."""
+        content = self._file.read(self._left if size < 0 else min(size, self._left))
+        self._left -= len(content)
+        return content
+
+
 class LocalStorage(FileSystemStorage):
     """Files below MEDIA_ROOT, with no address of their own: a view serves them after its check."""
 
+    ERRORS: tuple[type[Exception], ...] = (OSError,)
+    TRANSIENT_ERRORS: tuple[type[Exception], ...] = ()
+
     def __init__(self, location: str | Path) -> None:
-        super().__init__(location=location, base_url=None, file_permissions_mode=0o640)
+        # Names are unique by themselves, so that the same name is the same file: work done again writes over it.
+        super().__init__(location=location, base_url=None, file_permissions_mode=FILE_MODE, allow_overwrite=True)
+
+    @property
+    def level(self) -> str:
+        """Which of the three places it is."""
+        return Path(self.location).name
+
+    def _save(self, name: str, content: File) -> str:
+        """Write a file so that it is there whole or not at all, also when the power fails.
+
+        It is written under another name and then renamed, because a reader, or a worker that takes over from a killed
+        one, must never meet half a file. Its bytes are on the disk before that (fsync): the database promises as much
+        of the row that comes next, and an original can be got from nowhere else. It costs about a millisecond, next
+        to some fifty for making a rendition. The folder is not synchronised: losing a new name along with its row is
+        no harm, and verify_storage tells when the row survived alone.
+        """
+        path = Path(self.path(name))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=UNFINISHED_ENDING)
+        try:
+            with open(handle, "wb") as file:
+                for chunk in content.chunks():
+                    file.write(chunk.encode() if isinstance(chunk, str) else chunk)
+                file.flush()
+                os.fchmod(file.fileno(), FILE_MODE)
+                os.fsync(file.fileno())
+            self._ensure_location_group_id(temporary)  # type: ignore[attr-defined]  # the stubs do not know it
+            os.replace(temporary, path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+        return name
+
+    def delete_unfinished(self, name: str) -> None:
+        """Remove what a killed process left of its tries to write a file. ``name`` may lack its ending."""
+        path = Path(self.path(name))
+        for temporary in path.parent.glob(f".{glob.escape(path.name)}.*{UNFINISHED_ENDING}"):
+            temporary.unlink(missing_ok=True)
+
+    def download_link(self, name: str, content_disposition: str) -> str | None:
+        """Where a browser may fetch a file itself: nowhere, it is sent through the app."""
+        return None
+
+    def stream(self, name: str, start: int = 0, stop: int | None = None) -> tuple[FileSection, int]:
+        """The bytes from ``start`` up to ``stop``, to be read and closed, and how many they are.
+
+        Raises FileNotFoundError.
+        """
+        file = open(self.path(name), "rb")  # noqa: SIM115 - whoever reads it closes it
+        end = os.fstat(file.fileno()).st_size if stop is None else stop
+        return FileSection(file, start, end), end - start
+
+    def describe(self, name: str) -> StoredFile:
+        """Size and time of one file. Raises FileNotFoundError."""
+        return _described(name, os.stat(self.path(name)))
+
+    def listing(self) -> Iterator[StoredFile]:
+        """Every file, by name in the order of its UTF-8 bytes; one folder at a time is in memory."""
+        yield from self._listing("")
+
+    def _listing(self, folder: str) -> Iterator[StoredFile]:
+        try:
+            entries = list(os.scandir(Path(self.location, folder)))
+        except FileNotFoundError:  # nothing was stored yet, or the last file was deleted meanwhile
+            return
+        # As S3 orders keys: the slash after a folder's name counts.
+        names = sorted(f"{folder}{entry.name}{'/' if entry.is_dir() else ''}" for entry in entries)
+        for name in names:
+            if name.endswith("/"):
+                yield from self._listing(name)
+            else:
+                with suppress(FileNotFoundError):
+                    yield self.describe(name)
+
+    def whereabouts(self) -> str:
+        """Where the files of all levels are, for people."""
+        return f"the folder {Path(self.location).parent}"
 
 
-class ObjectStorage(S3Storage):
-    """Objects below a prefix of one S3-compatible bucket; every object is private to the bucket's owner."""
-
-    def __init__(self, level: str, addressing_style: str, public_endpoint: str | None = None, **options: Any) -> None:
-        super().__init__(
-            location=level,
-            default_acl=None,
-            file_overwrite=False,
-            querystring_auth=True,
-            querystring_expire=LINK_SECONDS,
-            # boto3 >= 1.36 adds checksum trailers by default, which some S3-compatible servers store as content.
-            client_config=Config(
-                s3={"addressing_style": addressing_style},
-                signature_version="s3v4",
-                request_checksum_calculation="when_required",
-                response_checksum_validation="when_required",
-            ),
-            **options,
-        )
-        self.public_endpoint = public_endpoint
-
-    def get_object_parameters(self, name: str) -> dict[str, str]:
-        """Say the content type from our own file ending: a browser-declared type is never believed."""
-        return {**super().get_object_parameters(name), "ContentType": content_type(name)}
-
-    def signed_link(self, name: str, content_disposition: str) -> str:
-        """A link to one object that works for LINK_SECONDS, at the address that browsers reach the service by."""
-        return self._signing_client.generate_presigned_url(
-            "get_object",
-            Params={
-                "Bucket": self.bucket_name,
-                "Key": self._normalize_name(name),
-                "ResponseContentType": content_type(name),
-                "ResponseContentDisposition": content_disposition,
-            },
-            ExpiresIn=LINK_SECONDS,
-        )
-
-    @cached_property
-    def _signing_client(self) -> Any:
-        # The host is part of what is signed: a link for another host needs a client for that host.
-        return self._create_session().client(
-            "s3",
-            region_name=self.region_name,
-            endpoint_url=self.public_endpoint or self.endpoint_url,
-            config=self.client_config,
-        )
+def _described(name: str, status: os.stat_result) -> StoredFile:
+    return StoredFile(name, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
 
 
 @deconstructible
@@ -115,20 +191,6 @@ class opaque_name:
 
     def __hash__(self) -> int:
         return hash(self.folder)
-
-
-def delete_files_after_commit(files: Iterable[FieldFile]) -> None:
-    """Delete stored files once the current transaction, which deletes their rows, has committed.
-
-    Only when the rows are surely gone: a row without its file is worse than a file without its row.
-    """
-    stored = [(file.storage, str(file.name)) for file in files]
-
-    def delete() -> None:
-        for storage, name in stored:
-            storage.delete(name)
-
-    transaction.on_commit(delete)
 
 
 def _named(level: str) -> Callable[[], Storage]:

@@ -8,16 +8,16 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from botocore.exceptions import ConnectionError as StorageUnreachable
-from botocore.exceptions import HTTPClientError as StorageConnectionBroken
 from celery import Task, shared_task
+from django.core.files.storage import storages
 from django.db import OperationalError, transaction
 from kombu.exceptions import OperationalError as BrokerUnavailable
 
 logger = logging.getLogger(__name__)
 
-# What a second try can mend; anything else is a bug and must be seen.
-RETRYABLE = (OperationalError, ConnectionError, TimeoutError, StorageUnreachable, StorageConnectionBroken)
+# What a second try can mend; anything else is a bug and must be seen. The storage in use knows its own errors.
+_private: Any = storages["private"]
+RETRYABLE = (OperationalError, ConnectionError, TimeoutError, *_private.TRANSIENT_ERRORS)
 
 
 def task(function: Callable[..., None]) -> Task:
@@ -33,15 +33,15 @@ def task(function: Callable[..., None]) -> Task:
     )(function)
 
 
-def enqueue(celery_task: Task, *ids: Any) -> None:
-    """Run ``celery_task(*ids)`` in a worker once the current transaction has committed.
+def enqueue(celery_task: Task, *ids: Any, countdown: float | None = None) -> None:
+    """Run ``celery_task(*ids)`` in a worker once the current transaction has committed, ``countdown`` seconds later.
 
     A broker that is away does not fail the request: it is logged, and beat's reconciling tasks find the work.
     """
 
     def send() -> None:
         try:
-            celery_task.apply_async(args=ids, retry=False)
+            celery_task.apply_async(args=ids, countdown=countdown, retry=False)
         except (BrokerUnavailable, ConnectionError, TimeoutError):
             logger.exception("Could not enqueue %s; the next reconciling run will find it", celery_task.name)
 

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from imagedb.models import Attack, ImportBatch, TargetModel, Visibility
+from imagedb.models import Attack, Image, ImportBatch, TargetModel, Visibility
 from imagedb.models.attacks import AttackFamily
 from imagedb.models.imports import ImportStatus
 from imagedb.services.importing import import_manifest
 from leaderboard.services import recompute_entry
-from scooter_site.demo import OPEN_STUDY_SLUG
+from scooter_site.demo import OPEN_STUDY_SLUG, collection
 from scooter_site.demo.photographs import PHOTOGRAPHS, Photograph, crops
-from scooter_site.demo.stand_in_attacks import strong_recolouring, subtle_recolouring
+from scooter_site.demo.stand_in_attacks import STRONG, SUBTLE, strong_recolouring, subtle_recolouring
 from studies.bots import Behaviour, simulate
 from studies.flow import Outcome
 from studies.models import Participation, Study, StudyStatus
@@ -26,12 +26,32 @@ from studies.services.life import build_materials, close, create_study_from_pres
 
 Report = Callable[[str], None]
 
-TARGET_MODEL_SLUG = "demo-no-model"
 NOT_VERIFIED = (
     "A stand-in that only recolours photographs, so that there is something to look at before the first real import. "
     "It is no published attack, and no classifier was asked: the images are not verified against a victim."
 )
-ATTACKS = {"demo-strong-recolouring": "Demo: strong recolouring", "demo-subtle-recolouring": "Demo: subtle recolouring"}
+TARGET_MODEL_SLUG = "demo-no-model"
+TARGET_MODEL = {
+    "name": "Demo: no model (unverified)",
+    "description": "Stands where a classifier would: an image that was modified against a model names the model. No "
+    "classifier was asked what it sees in the demonstration’s images.",
+    "architecture": "No classifier",
+    "training": "None",
+    "dataset": "None",
+    "preprocessing": "None: the images are 224 pixels square, as most ImageNet classifiers take them.",
+}
+ATTACKS: dict[str, dict[str, Any]] = {
+    "demo-strong-recolouring": {
+        "name": "Demo: strong recolouring",
+        "description": f"Turns hues by up to half a circle: people see it at once. {NOT_VERIFIED}",
+        "parameters": STRONG,
+    },
+    "demo-subtle-recolouring": {
+        "name": "Demo: subtle recolouring",
+        "description": f"A slight drift of colour that is hard to see without the original. {NOT_VERIFIED}",
+        "parameters": SUBTLE,
+    },
+}
 MODIFY = {"demo-strong-recolouring": strong_recolouring, "demo-subtle-recolouring": subtle_recolouring}
 
 
@@ -89,7 +109,7 @@ def is_loaded() -> bool:
     """Whether nothing is left to load."""
     ends = {study.slug: StudyStatus.CLOSED if study.bots else StudyStatus.RUNNING for study in STUDIES}
     found = dict(Study.objects.filter(is_demo=True, slug__in=ends).values_list("slug", "status"))
-    return found == ends
+    return found == ends and collection.is_loaded()
 
 
 def load(report: Report) -> None:
@@ -98,10 +118,14 @@ def load(report: Report) -> None:
         return
     if taken := Study.objects.filter(slug__in=[study.slug for study in STUDIES], is_demo=False).first():
         raise DemoImpossible(f"Your study “{taken}” has the address {taken.slug}, which the demonstration needs.")
+    if own := collection.taken():
+        raise DemoImpossible(f"Your collection “{own}” ({own.slug}) has the name that the demonstration's needs.")
     report("Cutting photographs and modifying them")
     target_model, attacks = _target_model(), _attacks()
     for photograph in PHOTOGRAPHS:
         _import_photograph(photograph, list(attacks.values()), target_model)
+    report("Making a collection")
+    collection.load(Image.objects.filter(is_demo=True))
     for demo_study in STUDIES:
         report(f"Making the study “{demo_study.title}”")
         _bring_to_its_end(demo_study, attacks[demo_study.attack_slug], target_model)
@@ -110,20 +134,14 @@ def load(report: Report) -> None:
 
 
 def _target_model() -> TargetModel:
-    model, _ = TargetModel.objects.get_or_create(
-        slug=TARGET_MODEL_SLUG,
-        defaults={"name": "Demo: no model (unverified)", "description": NOT_VERIFIED, "is_demo": True},
-    )
-    return model
+    return TargetModel.objects.get_or_create(slug=TARGET_MODEL_SLUG, defaults={**TARGET_MODEL, "is_demo": True})[0]
 
 
 def _attacks() -> dict[str, Attack]:
+    common = {"family": AttackFamily.COLOUR, "is_demo": True}
     return {
-        slug: Attack.objects.get_or_create(
-            slug=slug,
-            defaults={"name": name, "family": AttackFamily.COLOUR, "description": NOT_VERIFIED, "is_demo": True},
-        )[0]
-        for slug, name in ATTACKS.items()
+        slug: Attack.objects.get_or_create(slug=slug, defaults={**details, **common})[0]
+        for slug, details in ATTACKS.items()
     }
 
 

@@ -4,13 +4,11 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import ProtectedError, QuerySet
-from django.db.models.fields.files import FieldFile
 
-from imagedb.models import Attack, Image, ImageKind, ImportBatch, TargetModel
+from imagedb.models import Attack, Collection, CollectionVersion, Image, ImageKind, ImportBatch, TargetModel
 from leaderboard.models import Entry
-from scooter_site.common.storage import delete_files_after_commit
 from scooter_site.demo.content import STUDIES
-from studies.models import ColourPlate, Participation, ParticipationKind, PlateTrial, Stimulus, Study
+from studies.models import ColourPlate, Participation, ParticipationKind, PlateTrial, Study
 
 EXAMPLES_NAMED = 3
 
@@ -37,22 +35,19 @@ def _remove() -> dict[str, int]:
     _refuse_answers_of_people(studies)
     images = Image.objects.filter(is_demo=True)
     batches = list(images.order_by().values_list("import_batch", flat=True).distinct())
-    files: list[FieldFile] = [file for image in images for file in (image.original, image.rendition, image.thumbnail)]
-    files += [stimulus.file for stimulus in Stimulus.objects.filter(study__in=studies)]
     removed = {
         "participations": _delete(Participation.objects.filter(study__in=studies)),
         "studies": _delete(studies),
         "leaderboard entries": _delete(Entry.objects.filter(is_demo=True)),
+        "versions of collections": _delete(CollectionVersion.objects.filter(collection__is_demo=True)),
+        "collections": _delete(Collection.objects.filter(is_demo=True)),
         "modified images": _delete(images.filter(kind=ImageKind.MODIFIED)),
         "clean images": _delete(images.filter(kind=ImageKind.CLEAN)),
         "imports": _delete(ImportBatch.objects.filter(pk__in=batches, images=None)),
         "attacks": _delete(Attack.objects.filter(is_demo=True)),
         "target models": _delete(TargetModel.objects.filter(is_demo=True)),
     }
-    plates = _plates_nobody_needs()
-    files += [plate.file for plate in plates]
-    removed["colour plates"] = _delete(plates)
-    delete_files_after_commit(files)
+    removed["colour plates"] = _delete(_plates_nobody_needs())
     return removed
 
 

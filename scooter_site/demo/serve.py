@@ -115,6 +115,7 @@ def environment(*, broker: str) -> dict[str, str]:
         "STATIC_ROOT": str(VAR / "static"),
         "REDIS_URL": broker,
         "CELERY_TASK_ALWAYS_EAGER": "off" if broker else "on",
+        "SIGN_UP": "on",
         "LOG_LEVEL": "WARNING",
     }
 

@@ -9,6 +9,8 @@ import numpy as np
 from PIL import Image
 
 NEUTRAL = 128.0  # Cb and Cr of grey
+STRONG = {"turn_degrees": 110.0, "tint_levels": 30.0}
+SUBTLE = {"turn_degrees": 8.0, "tint_levels": 5.0}
 
 
 def strong_recolouring(image: Image.Image, seed: int) -> Image.Image:
@@ -16,7 +18,7 @@ def strong_recolouring(image: Image.Image, seed: int) -> Image.Image:
 
     RGB, same size; the same seed gives the same picture.
     """
-    return _recolour(image, seed, turn=110.0, tint=30.0)
+    return _recolour(image, seed, **STRONG)
 
 
 def subtle_recolouring(image: Image.Image, seed: int) -> Image.Image:
@@ -24,19 +26,19 @@ def subtle_recolouring(image: Image.Image, seed: int) -> Image.Image:
 
     RGB, same size; the same seed gives the same picture.
     """
-    return _recolour(image, seed, turn=8.0, tint=5.0)
+    return _recolour(image, seed, **SUBTLE)
 
 
-def _recolour(image: Image.Image, seed: int, *, turn: float, tint: float) -> Image.Image:
-    """Turn hues by ``turn`` degrees and add a tint of ``tint`` (8-bit steps), both varying smoothly; light stays."""
+def _recolour(image: Image.Image, seed: int, *, turn_degrees: float, tint_levels: float) -> Image.Image:
+    """Turn hues and add a tint (8-bit levels), both varying smoothly across the picture; light stays."""
     rng = np.random.default_rng(seed)
     pixels = np.array(image.convert("RGB").convert("YCbCr"))
     size = image.size
-    angle = np.radians(rng.choice([-1, 1]) * turn * (1 + 0.4 * _smooth_field(size, rng)))
+    angle = np.radians(rng.choice([-1, 1]) * turn_degrees * (1 + 0.4 * _smooth_field(size, rng)))
     hue = rng.uniform(0, 2 * np.pi) + 0.8 * _smooth_field(size, rng)
     blue, red = pixels[:, :, 1] - NEUTRAL, pixels[:, :, 2] - NEUTRAL
-    turned_blue = np.cos(angle) * blue - np.sin(angle) * red + tint * np.cos(hue)
-    turned_red = np.sin(angle) * blue + np.cos(angle) * red + tint * np.sin(hue)
+    turned_blue = np.cos(angle) * blue - np.sin(angle) * red + tint_levels * np.cos(hue)
+    turned_red = np.sin(angle) * blue + np.cos(angle) * red + tint_levels * np.sin(hue)
     for channel, chroma in ((1, turned_blue), (2, turned_red)):
         pixels[:, :, channel] = np.clip(np.round(chroma + NEUTRAL), 0, 255)
     return Image.fromarray(pixels, "YCbCr").convert("RGB")

@@ -121,8 +121,8 @@ def _sizes(study: Study) -> ReadinessLine:
 def _secrecy(study: Study) -> ReadinessLine:
     """Public images state their kind to everybody: no fault, for a cheat has much to do, but worth knowing."""
     label = "Kinds are not published"
-    public = Image.objects.filter(visibility=Visibility.PUBLIC)
-    count = (usable_clean_images(study) & public).count() + (usable_modified_images(study) & public).count()
+    usable = (usable_clean_images(study), usable_modified_images(study))
+    count = sum(images.filter(visibility=Visibility.PUBLIC).count() for images in usable)
     if count:
         return ReadinessLine(
             True,
@@ -137,20 +137,21 @@ def _datasets(study: Study) -> ReadinessLine:
     label = "Datasets with exact counts"
     if study.materials_built_at is None:
         return ReadinessLine(False, label, study.materials_error or "The materials are not built yet: build them.")
-    images: dict[int, list[tuple[int, str, int | None]]] = {}
+    # By digest, for the same picture may be in the catalogue once for each group of accounts.
+    images: dict[int, list[tuple[str, str, str | None]]] = {}
     for number in Dataset.objects.filter(study=study).values_list("number", flat=True):
         images[number] = []
     rows = DatasetImage.objects.filter(study=study).values_list(
-        "dataset__number", "image_id", "image__kind", "image__source_id"
+        "dataset__number", "image__original_sha256", "image__kind", "image__source__original_sha256"
     )
-    for number, image_id, kind, source_id in rows:
-        images[number].append((image_id, kind, source_id))
+    for number, picture, kind, source in rows:
+        images[number].append((picture, kind, source))
     problems = []
     if len(images) != study.dataset_count:
         problems.append(f"{len(images)} datasets instead of {study.dataset_count}")
     for number, members in images.items():
-        clean = {image_id for image_id, kind, _ in members if kind == ImageKind.CLEAN}
-        sources = [source_id for _, kind, source_id in members if kind == ImageKind.MODIFIED]
+        clean = {picture for picture, kind, _ in members if kind == ImageKind.CLEAN}
+        sources = [source for _, kind, source in members if kind == ImageKind.MODIFIED]
         if (len(clean), len(sources)) != (study.clean_per_dataset, study.modified_per_dataset):
             problems.append(f"dataset {number} holds {len(clean)} clean and {len(sources)} modified images")
         if clean.intersection(sources):

@@ -10,7 +10,6 @@ from PIL import Image as PillowImage
 
 from imagedb.models import Image
 from imagedb.pixels import rendition_png
-from scooter_site.common.storage import delete_files_after_commit
 from scooter_site.common.tasks import RETRYABLE
 from studies.draw import Candidate, Draw, DrawImpossible, draw_images
 from studies.models import (
@@ -104,7 +103,8 @@ def _draw(study: Study) -> Draw:
     return draw_images(
         clean=[Candidate(*row) for row in usable_clean_images(study).values_list("id", "image_class_id")],
         modified=[
-            Candidate(*row) for row in usable_modified_images(study).values_list("id", "image_class_id", "source_id")
+            Candidate(*row)
+            for row in usable_modified_images(study).values_list("id", "image_class_id", "usable_source_id")
         ],
         dataset_count=study.dataset_count,
         clean_per_dataset=study.clean_per_dataset,
@@ -208,6 +208,5 @@ def _store_error(built: Study, message: str) -> None:
 def delete_materials(study: Study) -> None:
     """Delete datasets and check images of a study that was never launched, with the test data that used them."""
     Participation.objects.filter(study=study).exclude(kind=ParticipationKind.REAL).delete()
-    delete_files_after_commit(stimulus.file for stimulus in Stimulus.objects.filter(study=study))
     Stimulus.objects.filter(study=study).delete()
     Dataset.objects.filter(study=study).delete()

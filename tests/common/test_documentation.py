@@ -1,5 +1,6 @@
 """The documentation is true where a machine can tell: links lead somewhere, examples run."""
 
+import os
 import re
 import subprocess
 import sys
@@ -7,9 +8,15 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from django.contrib.auth.models import User
 
 from imagedb.manifest import COLUMNS, parse
+from imagedb.models.uploads import UploadStatus
+from imagedb.services.uploads import begin_upload
+from imagedb.upload_parts import DiskParts
+from scooter_site.accounts.tokens import create_token
 from tests import factories
+from tests.imagedb.sendings import random_bytes, send, stored_bytes
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
 DOCUMENTS = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
@@ -67,6 +74,32 @@ def test_the_download_example_downloads_every_image(live_server, tmp_path):
         with image.original.open("rb") as file:
             stored.add(file.read())
     assert downloaded == stored
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_upload_example_goes_on_where_it_was_and_sends_the_same_bytes(live_server, tmp_path, monkeypatch):
+    monkeypatch.setattr(DiskParts, "usual_part_size", 1024)
+    monkeypatch.setattr("imagedb.upload_parts.MEBIBYTE", 1024)
+    content = random_bytes(5000)
+    (tmp_path / "images.zip").write_bytes(content)
+    user = User.objects.create_superuser("uploader")
+    _, key = create_token(user, "example")
+    upload = begin_upload(user, "images.zip", len(content))
+    send(upload, content, 2, 5)
+    (example,) = code_blocks("docs/uploads.md", "python")
+    code = example.replace("http://localhost:8000", live_server.url)
+    environment = {**os.environ, "SCOOTER_TOKEN": key}
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, check=True, capture_output=True, text=True
+    )
+    assert run.stdout.splitlines() == [
+        "part 1 of 5",
+        "part 3 of 5",
+        "part 4 of 5",
+        str(upload.public_id),
+    ]
+    upload.refresh_from_db()
+    assert (upload.status, stored_bytes(upload)) == (UploadStatus.COMPLETE, content)
 
 
 def test_the_makefile_has_the_targets_that_are_documented():

@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 from django.db import IntegrityError, connection
 
-from scooter_site.common.s3_url import parse_s3_url
-
 PROJECT = Path(__file__).resolve().parent.parent.parent
 PRODUCTION = {
     "DEBUG": "off",
@@ -48,6 +46,7 @@ def test_production_settings_are_accepted_and_use_https():
         ({"DATABASE_URL": None}, "The database is SQLite"),
         ({"REDIS_URL": None}, "REDIS_URL is not set"),
         ({"S3_URL": "https://KEY:hush@files.example.org/bucket"}, "region is missing"),
+        ({"X_ACCEL_PREFIX": "stored-files"}, "X_ACCEL_PREFIX must begin and end with a slash"),
     ],
 )
 def test_insecure_production_settings_are_refused(variables, message):
@@ -97,31 +96,6 @@ def test_the_database_itself_refuses_a_dangling_reference():
     with pytest.raises(IntegrityError):
         Prediction.objects.create(image_id=999_999, target_model_id=999_999, predicted_class_id=1)
     assert not connection.in_atomic_block
-
-
-@pytest.mark.parametrize(
-    ("url", "problem"),
-    [
-        ("ftp://KEY:hush@files.example.org/bucket?region=x", "it must begin with https://"),
-        ("https://files.example.org/bucket?region=x", "access key and secret are missing"),
-        ("https://KEY:hush@files.example.org/?region=x", "the path must be the bucket's name"),
-        ("https://KEY:hush@files.example.org/a/b?region=x", "the path must be the bucket's name"),
-        ("https://KEY:hush@files.example.org/bucket", "region is missing"),
-        ("https://KEY:hush@files.example.org/bucket?region=x&regoin=y", "unknown options: regoin"),
-    ],
-)
-def test_s3_url_names_what_is_wrong_but_not_the_secret(url, problem):
-    with pytest.raises(ValueError, match=re.escape(problem)) as caught:
-        parse_s3_url(url)
-    assert "hush" not in str(caught.value)
-
-
-def test_s3_url_of_a_custom_endpoint_and_of_amazon():
-    custom = parse_s3_url("http://k%2Fey:se%40cret@127.0.0.1:9000/bucket?region=local")
-    assert (custom.endpoint, custom.bucket, custom.region) == ("http://127.0.0.1:9000", "bucket", "local")
-    assert (custom.access_key, custom.secret_key, custom.addressing_style) == ("k/ey", "se@cret", "path")
-    amazon = parse_s3_url("s3://KEY:SECRET@/bucket?region=eu-west-1")
-    assert (amazon.endpoint, amazon.addressing_style) == (None, "virtual")
 
 
 def variables_read() -> set[str]:

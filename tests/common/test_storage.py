@@ -1,13 +1,17 @@
 """Where files go, and what they are called and said to be."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from django.core.files.base import ContentFile
-from django.db import transaction
-from django.db.models.fields.files import FieldFile
+from django.utils import timezone
 
-from imagedb.models import Image
-from scooter_site.common.s3_url import parse_s3_url
-from scooter_site.common.storage import content_type, delete_files_after_commit, opaque_name
+from scooter_site.common.storage import LocalStorage, content_type, opaque_name
+
+PROJECT = Path(__file__).resolve().parent.parent.parent
 
 
 class TestNames:
@@ -39,57 +43,94 @@ class TestNames:
         assert content_type(name) == expected
 
 
-@pytest.mark.django_db
-class TestDeletion:
+class TestLocalFiles:
+    """The files of one level in a folder of its own."""
+
     @pytest.fixture
-    def files(self) -> list[FieldFile]:
-        image = Image()
-        image.original.save("a.png", ContentFile(b"A"), save=False)
-        image.thumbnail.save("b.jpg", ContentFile(b"B"), save=False)
-        return [image.original, image.thumbnail]
+    def storage(self, tmp_path) -> LocalStorage:
+        return LocalStorage(tmp_path / "protected")
 
-    def test_after_the_commit_only(self, files, django_capture_on_commit_callbacks):
-        with django_capture_on_commit_callbacks(execute=True):
-            delete_files_after_commit(iter(files))
-            assert all(file.storage.exists(file.name) for file in files)
-        assert not any(file.storage.exists(file.name) for file in files)
+    def test_writing_again_writes_over(self, storage):
+        for content in (b"first and longer", b"second"):
+            assert storage.save("original/ab/a.png", ContentFile(content)) == "original/ab/a.png"
+        with storage.open("original/ab/a.png") as file:
+            assert file.read() == b"second"
+        assert [file.name for file in storage.listing()] == ["original/ab/a.png"]
 
-    def test_not_after_a_roll_back(self, files, django_capture_on_commit_callbacks):
-        with django_capture_on_commit_callbacks(execute=True), transaction.atomic():
-            delete_files_after_commit(files)
-            transaction.set_rollback(True)
-        assert all(file.storage.exists(file.name) for file in files)
+    def test_a_reader_of_the_old_content_is_not_disturbed(self, storage):
+        storage.save("a.png", ContentFile(b"old"))
+        with storage.open("a.png") as reader:
+            storage.save("a.png", ContentFile(b"new"))
+            assert reader.read() == b"old"
+
+    def test_writing_that_fails_leaves_what_was_there_and_nothing_else(self, storage):
+        storage.save("a.png", ContentFile(b"old"))
+
+        class Torn(ContentFile):
+            def chunks(self, chunk_size=None):
+                yield b"half"
+                raise OSError("the sender is gone")
+
+        for name in ("a.png", "new.png"):
+            with pytest.raises(OSError, match="the sender is gone"):
+                storage.save(name, Torn(b""))
+        assert [(file.name, file.size) for file in storage.listing()] == [("a.png", 3)]
+
+    def test_readable_for_the_group_only(self, storage):
+        storage.save("a.png", ContentFile(b"x"))
+        assert os.stat(storage.path("a.png")).st_mode & 0o777 == 0o640
+
+    def test_bytes_are_on_the_disk_before_the_name_is(self, storage, monkeypatch):
+        order = []
+        fsync, replace = os.fsync, os.replace
+        monkeypatch.setattr(
+            os, "fsync", lambda handle: (order.append(f"fsync {os.fstat(handle).st_size}"), fsync(handle))
+        )
+        monkeypatch.setattr(os, "replace", lambda old, new: (order.append("rename"), replace(old, new)))
+        storage.save("a.png", ContentFile(b"12345"))
+        assert order == ["fsync 5", "rename"]
+
+    def test_listed_in_the_order_of_bytes_as_s3_lists(self, storage):
+        names = ["a.png", "a/b.png", "a/b/c.png", "a0", "B", "a/é.png", "a/z.png"]
+        for name in names:
+            storage.save(name, ContentFile(b"x" * len(name)))
+        listed = list(storage.listing())
+        assert [file.name for file in listed] == sorted(names, key=str.encode)
+        assert all(file.size == len(file.name) for file in listed)
+        assert all(abs((timezone.now() - file.modified_at).total_seconds()) < 60 for file in listed)
+
+    def test_nothing_stored_yet(self, storage):
+        assert list(storage.listing()) == []
+        with pytest.raises(FileNotFoundError):
+            storage.describe("a.png")
 
 
-class TestS3Address:
-    def test_all_parts(self):
-        location = parse_s3_url("https://key:a%2Fb%2Bc@files.example.org:9000/images?region=eu-west-1")
-        assert location.storage_options() == {
-            "bucket_name": "images",
-            "region_name": "eu-west-1",
-            "access_key": "key",
-            "secret_key": "a/b+c",
-            "endpoint_url": "https://files.example.org:9000",
-            "public_endpoint": None,
-            "addressing_style": "path",
-        }
+def test_boto3_is_not_imported_without_a_bucket():
+    """It takes about a tenth of a second, at every start of a process and of every command."""
+    code = "import sys, django; django.setup(); import scooter_site.urls; print('boto3' in sys.modules)"
+    results = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=PROJECT,
+            env={**os.environ, "DJANGO_SETTINGS_MODULE": "scooter_site.settings", "S3_URL": s3_url},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        for s3_url in ("", "https://key:secret@files.example.org/bucket?region=x")
+    ]
+    assert results == ["False", "True"]
 
-    def test_amazon(self):
-        location = parse_s3_url("s3://key:secret@/images?region=eu-west-1")
-        assert (location.endpoint, location.addressing_style) == (None, "virtual")
 
-    @pytest.mark.parametrize(
-        ("address", "words"),
-        [
-            ("https://key:hush@host/bucket", "region is missing"),
-            ("https://host/bucket?region=x", "access key and secret are missing"),
-            ("https://key:hush@host/?region=x", "the bucket's name"),
-            ("https://key:hush@host/a/b?region=x", "the bucket's name"),
-            ("ftp://key:hush@host/bucket?region=x", "must begin with"),
-            ("https://key:hush@host/bucket?region=x&regoin=y", "unknown options: regoin"),
-        ],
-    )
-    def test_what_is_wrong_is_named_without_the_secret(self, address, words):
-        with pytest.raises(ValueError, match=words) as caught:
-            parse_s3_url(address)
-        assert "hush" not in str(caught.value)
+def test_what_a_bucket_cannot_do_now_is_tried_again():
+    code = "import django; django.setup(); from scooter_site.common.tasks import RETRYABLE; print(RETRYABLE)"
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "scooter_site.settings",
+        "S3_URL": "https://key:secret@files.example.org/bucket?region=x",
+    }
+    output = subprocess.run(
+        [sys.executable, "-c", code], cwd=PROJECT, env=environment, capture_output=True, text=True, check=True
+    ).stdout
+    assert "botocore.exceptions.ConnectionError" in output
+    assert "botocore.exceptions.HTTPClientError" in output

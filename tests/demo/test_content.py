@@ -10,7 +10,8 @@ from django.core.management import CommandError, call_command
 from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
 
-from imagedb.models import Attack, Image, ImportBatch, TargetModel, Visibility
+from imagedb.models import Attack, Collection, CollectionVersion, Image, ImportBatch, TargetModel, Visibility
+from imagedb.services.collections import add_images, create_collection, recompute_manifest
 from leaderboard.models import Board, Entry
 from leaderboard.services import recompute_entry
 from scooter_site.demo import OPEN_STUDY_SLUG, content
@@ -66,6 +67,8 @@ def counts() -> dict[str, int]:
         TargetModel,
         Image,
         ImportBatch,
+        Collection,
+        CollectionVersion,
         Study,
         Participation,
         Rating,
@@ -88,6 +91,8 @@ def test_load_makes_images_studies_and_results_and_removal_takes_them(plates, dj
         "TargetModel": 1,
         "Image": 2 * CROPS_EACH * 3,
         "ImportBatch": 2,
+        "Collection": 1,
+        "CollectionVersion": 2,
         "Study": 3,
         "Participation": 2 * BOTS_EACH,
         "Rating": 2 * BOTS_EACH * 8,
@@ -104,6 +109,15 @@ def test_load_makes_images_studies_and_results_and_removal_takes_them(plates, dj
         assert (image.width, image.height) == (CROP_SIDE, CROP_SIDE)
     assert all(thing.is_demo for model in (Attack, TargetModel, Study, Entry) for thing in model.objects.all())
     assert all("not verified" in attack.description for attack in Attack.objects.all())
+    assert all(attack.parameters["turn_degrees"] for attack in Attack.objects.all())
+    first, second = CollectionVersion.objects.order_by("pk")
+    assert (first.version, first.image_count) == ("1.0", 2 * CROPS_EACH * 3)
+    assert (second.version, second.image_count) == ("1.1", 2 * CROPS_EACH * 3 - 3)
+    for version in (first, second):
+        assert version.is_frozen
+        assert version.collection.is_demo
+        manifest = recompute_manifest(version)
+        assert (manifest.sha256, manifest.image_count) == (version.manifest_sha256, version.image_count)
     studies = {study.slug: study for study in Study.objects.all()}
     assert {slug: study.status for slug, study in studies.items()} == {
         OPEN_STUDY_SLUG: StudyStatus.RUNNING,
@@ -167,8 +181,20 @@ def test_a_study_of_ones_own_at_its_address_is_not_touched(db):
     assert not Image.objects.exists()
 
 
+def test_a_collection_of_ones_own_with_its_name_is_not_touched(db):
+    own = create_collection(None, name="My own", slug="demo-photographs").collection
+    with pytest.raises(
+        CommandError, match=r"“My own” \(demo-photographs\) has the name that the demonstration's needs"
+    ):
+        load()
+    assert [version.version for version in own.versions.all()] == ["1.0"]
+    assert not Image.objects.exists()
+
+
 def test_removal_leaves_everything_else(plates, django_capture_on_commit_callbacks):
     own = factories.running_study()
+    own_collection = create_collection(None, name="My own", slug="my-own")
+    add_images(own_collection, Image.objects.filter(is_demo=False), "All of mine.", None)
     with django_capture_on_commit_callbacks(execute=True):
         assert [walk.error for walk in simulate(own, Behaviour(), count=1)] == [""]
     Participation.objects.update(kind="real")

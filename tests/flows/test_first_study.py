@@ -326,7 +326,7 @@ def check_leaderboard(page: Page, site: Site, answers: dict[int, int]) -> None:
 
 def check_download(site: Site) -> None:
     """An API client with a token finds all images and downloads one, byte for byte."""
-    token = re.search(r"[0-9a-f]{40}", site.manage("drf_create_token", ADMIN[0])).group()  # type: ignore[union-attr]
+    token = site.manage("create_api_token", ADMIN[0], "download").strip()
     with httpx.Client(headers={"Authorization": f"Token {token}"}) as client:
         found = []
         address: str | None = f"{site.url}/api/v1/images/?kind=modified&page_size=100"

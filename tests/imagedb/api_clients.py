@@ -1,22 +1,39 @@
-"""What the tests of the catalogue's API ask, and read of the answers."""
+"""Clients of the API for tests, and what they get."""
 
 from django.contrib.auth.models import User
-from rest_framework.authtoken.models import Token
+from django.utils import timezone
 from rest_framework.test import APIClient
 
-from imagedb.models import Image
+from imagedb import terms
+from imagedb.models import Collection, CollectionImage, CollectionVersion, Image, TermsAcceptance
+from scooter_site.accounts.tokens import create_token
 
 IMAGES = "/api/v1/images/"
 
 
-def user(name: str, **fields) -> User:
-    return User.objects.create_user(name, password="a-long-password", **fields)
+def user(name: str, *, accepted_terms: bool = False, **fields) -> User:
+    account = User.objects.create_user(name, password="a-long-password", **fields)
+    if accepted_terms:
+        TermsAcceptance.objects.create(user=account, version=terms.CURRENT_VERSION)
+    return account
 
 
 def with_token(account: User) -> APIClient:
     client = APIClient()
-    client.credentials(HTTP_AUTHORIZATION=f"Token {Token.objects.create(user=account).key}")
+    client.credentials(HTTP_AUTHORIZATION=f"Token {create_token(account, 'test')[1]}")
     return client
+
+
+def collection_with(slug: str, *images: Image, versions: tuple[str, ...] = ("1.0",), **fields) -> Collection:
+    """A collection whose versions are frozen and all have these images."""
+    collection = Collection.objects.create(name=f"Collection {slug}", slug=slug, **fields)
+    for name in versions:
+        version = CollectionVersion.objects.create(collection=collection, version=name)
+        CollectionImage.objects.bulk_create(CollectionImage(version=version, image=image) for image in images)
+        CollectionVersion.objects.filter(pk=version.pk).update(
+            frozen_at=timezone.now(), image_count=len(images), manifest="manifest/x.jsonl", manifest_sha256="0" * 64
+        )
+    return collection
 
 
 def file_address(image: Image) -> str:

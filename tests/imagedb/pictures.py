@@ -60,9 +60,23 @@ def oriented(orientation: int, image_format: str, **options: Any) -> bytes:
     return encoded(image, image_format, exif=exif, **options)
 
 
-def png(width: int, height: int, bit_depth: int, colour_type: int, raw: bytes = b"", extra: bytes = b"") -> bytes:
+def scan_lines(image: Image.Image) -> bytes:
+    """The pixels of an image as a PNG has them before compression, without any filter."""
+    return b"".join(b"\0" + row.tobytes() for row in np.asarray(image))
+
+
+def png(
+    width: int,
+    height: int,
+    bit_depth: int,
+    colour_type: int,
+    raw: bytes = b"",
+    extra: bytes = b"",
+    *,
+    is_interlaced: bool = False,
+) -> bytes:
     """A PNG from raw scan lines (each with its leading filter byte)."""
-    header = struct.pack(">IIBBBBB", width, height, bit_depth, colour_type, 0, 0, 0)
+    header = struct.pack(">IIBBBBB", width, height, bit_depth, colour_type, 0, 0, is_interlaced)
     return (
         b"\x89PNG\r\n\x1a\n"
         + png_chunk(b"IHDR", header)
@@ -86,6 +100,24 @@ def png_chunks(content: bytes) -> list[str]:
     return names
 
 
+def tiff(values: np.ndarray, sample_format: int = 1) -> bytes:
+    """An uncompressed TIFF (little-endian) of an array (height, width, 3) of any depth: Pillow writes only 8 bits."""
+    height, width, channels = values.shape
+    data = values.astype(values.dtype.newbyteorder("<")).tobytes()
+    bits = values.dtype.itemsize * 8
+    entries = [(256, 4, width), (257, 4, height), (258, 3, None), (259, 3, 1), (262, 3, 2), (273, 4, None)]
+    entries += [(277, 3, channels), (278, 4, height), (279, 4, len(data)), (284, 3, 1), (339, 3, None)]
+    extra_at = 8 + 2 + 12 * len(entries) + 4
+    extra = struct.pack("<3H", *[bits] * 3) + struct.pack("<3H", *[sample_format] * 3)
+    directory = struct.pack("<H", len(entries))
+    for tag, kind, value in entries:
+        if tag in {258, 339}:
+            directory += struct.pack("<HHLL", tag, 3, 3, extra_at + (6 if tag == 339 else 0))
+        else:
+            directory += struct.pack("<HHLL", tag, kind, 1, extra_at + len(extra) if value is None else value)
+    return b"II*\0" + struct.pack("<L", 8) + directory + bytes(4) + extra + data
+
+
 def animation(image_format: str, frames: int = 3) -> bytes:
     images = [noise(seed, (8, 8)) for seed in range(frames)]
     return encoded(images[0], image_format, save_all=True, append_images=images[1:])
@@ -94,9 +126,13 @@ def animation(image_format: str, frames: int = 3) -> bytes:
 # --- Colour profiles (ICC.1:2001-04) ------------------------------------------------------------------------------
 
 
-def rgb_profile(name: str, colorants: np.ndarray, gamma: float) -> bytes:
-    """A display profile of three colorants and one gamma."""
-    curve = b"curv" + bytes(4) + struct.pack(">IH", 1, round(gamma * 256)) + bytes(2)
+def rgb_profile(name: str, colorants: np.ndarray, gamma: float | None) -> bytes:
+    """A display profile of three colorants and one gamma; None is the curve of sRGB, which Display P3 has too."""
+    if gamma is None:
+        table = np.rint(_light(np.linspace(0, 1, 1024), None) * 65535).astype(">u2")
+        curve = b"curv" + bytes(4) + struct.pack(">I", len(table)) + table.tobytes()
+    else:
+        curve = b"curv" + bytes(4) + struct.pack(">IH", 1, round(gamma * 256)) + bytes(2)
     tags = {b"wtpt": _xyz(D50)}
     for channel, column in zip(b"rgb", colorants.T, strict=True):
         tags[bytes([channel]) + b"XYZ"] = _xyz(column)
@@ -122,11 +158,17 @@ def cmyk_profile(name: str, cyan_lab: tuple[int, int, int]) -> bytes:
     return _profile(b"prtr", b"CMYK", b"Lab ", name, {b"wtpt": _xyz(D50), b"A2B0": lut})
 
 
-def to_srgb(values: np.ndarray, colorants: np.ndarray, gamma: float) -> np.ndarray:
+def to_srgb(values: np.ndarray, colorants: np.ndarray, gamma: float | None) -> np.ndarray:
     """What pixels (..., 3) of such a profile are in sRGB, by the textbook: IEC 61966-2-1."""
-    xyz = (values / 255.0) ** gamma @ colorants.T
+    xyz = _light(values / 255.0, gamma) @ colorants.T
     linear = np.clip(xyz @ np.linalg.inv(SRGB).T, 0, 1)
     return 255 * np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+
+
+def _light(values: np.ndarray, gamma: float | None) -> np.ndarray:
+    if gamma is None:
+        return np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
+    return values**gamma
 
 
 def _xyz(values: Any) -> bytes:

@@ -1,46 +1,23 @@
-"""The catalogue's pages in the admin: upload, look, correct; and what is refused."""
-
-import html
-import re
+"""Imports in the admin: upload, look, repeat; and what is refused."""
 
 import pytest
-from django.contrib.auth.models import Group, Permission, User
+from django.contrib.auth.models import Group, User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
-from imagedb.models import Attack, Image, ImportBatch, ImportRow, Prediction, TargetModel, Visibility
+from imagedb.admin import imports
+from imagedb.models import Image, ImportBatch, ImportRow
 from imagedb.models.imports import ImportStatus
+from imagedb.services import import_state
+from imagedb.services.importing import ImportRefused
 from scooter_site.common.admin_tools import change_url
-from scooter_site.common.groups import RESEARCHERS
 from tests import factories
-from tests.imagedb.manifests import clean, manifest_text, modified, zip_of
+from tests.imagedb.manifests import clean, manifest_text, modified, planned, work_on, zip_of
+from tests.imagedb.pages import text_of
 
 pytestmark = pytest.mark.django_db
 
-IMAGES = reverse("admin:imagedb_image_changelist")
 UPLOAD = reverse("admin:imagedb_importbatch_add")
-
-
-@pytest.fixture
-def researcher(client):
-    user = User.objects.create_user("researcher", is_staff=True)
-    user.groups.add(Group.objects.get(name=RESEARCHERS))
-    client.force_login(user)
-    return user
-
-
-@pytest.fixture
-def viewer(client):
-    user = User.objects.create_user("viewer", is_staff=True)
-    for codename in ("view_image", "view_importbatch"):
-        user.user_permissions.add(Permission.objects.get(codename=codename))
-    client.force_login(user)
-    return user
-
-
-def text_of(response) -> str:
-    content = re.sub(r"<(script|style).*?</\1>", " ", response.content.decode(), flags=re.DOTALL)
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", content)).split())
 
 
 def archive(*rows) -> SimpleUploadedFile:
@@ -55,43 +32,6 @@ def upload(client, callbacks, *rows):
     with callbacks(execute=True):
         answer = client.post(UPLOAD, {"archive": archive(*rows), "visibility": "registered", "_save": "Save"})
     return ImportBatch.objects.get(), answer
-
-
-# --- Attacks and target models --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("model", [Attack, TargetModel])
-def test_attacks_and_target_models_are_added_with_a_name(client, researcher, model):
-    address = reverse(f"admin:imagedb_{model._meta.model_name}_add")
-    assert client.get(address).status_code == 200
-    client.post(address, {"name": "Snow", "slug": "snow", "family": "colour", "_save": "Save"})
-    assert model.objects.get().slug == "snow"
-
-
-def test_an_attack_in_use_is_not_deleted_and_the_page_says_why(admin_client):
-    image = factories.modified_image(attack=factories.attack(), target_model=factories.target_model())
-    delete = reverse("admin:imagedb_attack_delete", args=[image.attack.pk])
-    assert "protected related objects" in text_of(admin_client.get(delete))
-    admin_client.post(delete, {"post": "yes"})
-    assert Attack.objects.exists()
-
-
-def test_lists_count_the_images_and_lead_to_them(client, researcher):
-    attack = factories.attack()
-    for _ in range(2):
-        factories.modified_image(attack=attack, target_model=factories.target_model())
-    page = client.get(reverse("admin:imagedb_attack_changelist"))
-    address = f"{IMAGES}?attack__id__exact={attack.pk}"
-    assert f'href="{address}">2</a>' in page.content.decode()
-    assert "2 images" in text_of(client.get(address))
-
-
-def test_the_classes_are_a_fixed_list(admin_client):
-    assert "1000 ImageNet classes" in text_of(admin_client.get(reverse("admin:imagedb_imageclass_changelist")))
-    assert admin_client.get(reverse("admin:imagedb_imageclass_add")).status_code == 403
-
-
-# --- Import ---------------------------------------------------------------------------------------------------
 
 
 def test_an_upload_is_imported_and_its_page_tells_everything(client, researcher, django_capture_on_commit_callbacks):
@@ -173,7 +113,7 @@ def test_who_may_only_look_neither_uploads_nor_repeats(client, viewer):
     assert page.status_code == 200
     assert b"Upload a corrected ZIP" not in page.content
     assert client.get(UPLOAD).status_code == 403
-    assert client.post(reverse("admin:imagedb_importbatch_again", args=[batch.pk])).status_code == 403
+    assert client.post(reverse("admin:imagedb_importbatch_again", args=[batch.pk])).status_code == 404
 
 
 def test_the_page_of_a_large_import_costs_a_fixed_number_of_queries(admin_client, django_assert_max_num_queries):
@@ -192,123 +132,106 @@ def test_the_page_of_a_large_import_costs_a_fixed_number_of_queries(admin_client
     assert many[1] < 200_000
 
 
-# --- Images ---------------------------------------------------------------------------------------------------
+# --- Dry run, cancel, rows, and whose imports they are ----------------------------------------------------------
 
 
-def test_a_modified_image_is_shown_beside_its_source(client, researcher):
-    image = factories.modified_image(attack=factories.attack(), target_model=factories.target_model())
-    page = client.get(change_url(image)).content.decode()
-    for shown in (image, image.source):
-        address = reverse("imagedb:image-file", args=[shown.public_id])
-        assert f'src="{address}"' in page
-        file = client.get(address)
-        assert file["Content-Type"] == "image/png"
-        assert b"".join(file.streaming_content).startswith(b"\x89PNG")
-    assert str(image.attack) in text_of(client.get(change_url(image.source))), "the source lists its versions"
-
-
-def test_images_are_found_by_filename_digest_and_class(client, researcher):
-    image = factories.clean_image(original_filename="roofs/snowy.png", image_class=factories.image_class(409))
-    factories.clean_image()
-    for words in ("snowy", image.original_sha256[:12], image.image_class.name, str(image.public_id)):
-        page = client.get(IMAGES, {"q": words})
-        assert [found.pk for found in page.context["cl"].result_list] == [image.pk], words
-
-
-def filtered(client, **query):
-    return {image.pk for image in client.get(IMAGES, query).context["cl"].result_list}
-
-
-def test_images_are_filtered(client, researcher):
-    attack, target_model = factories.attack(), factories.target_model()
-    shown = factories.modified_image(attack=attack, target_model=target_model, visibility=Visibility.PRIVATE)
-    other = factories.modified_image(attack=factories.attack(), target_model=factories.target_model(), is_demo=True)
-    cleans = {shown.source_id, other.source_id}
-    assert filtered(client, kind__exact="clean") == cleans
-    assert filtered(client, attack__id__exact=attack.pk) == {shown.pk}
-    assert filtered(client, target_model__id__exact=target_model.pk) == {shown.pk}
-    assert filtered(client, visibility__exact="private") == {shown.pk}
-    assert filtered(client, is_demo__exact="1") == {other.pk}
-    assert filtered(client, image_class__id__exact=shown.image_class_id) == {shown.pk, other.pk} | cleans
-
-
-def test_verification_is_the_target_models_word(client, researcher):
-    target_model = factories.target_model()
-    misled, right, silent = (
-        factories.modified_image(attack=factories.attack(), target_model=target_model) for _ in range(3)
-    )
-    recognised, mistaken = factories.clean_image(), factories.clean_image()
-    wrong_class = factories.image_class(0)
-    for image, answer in [
-        (misled, wrong_class),
-        (right, right.image_class),
-        (recognised, recognised.image_class),
-        (mistaken, wrong_class),
-    ]:
-        Prediction.objects.create(image=image, target_model=target_model, predicted_class=answer)
-    # Another model's word on a modified image verifies nothing.
-    Prediction.objects.create(image=silent, target_model=factories.target_model(), predicted_class=wrong_class)
-    assert filtered(client, verified="yes") == {misled.pk, recognised.pk}
-    assert filtered(client, verified="wrong") == {right.pk, mistaken.pk}
-    assert silent.pk in filtered(client, verified="no")
-
-
-def test_visibility_is_changed_for_one_image_or_many(client, researcher):
-    first, second = factories.clean_image(), factories.clean_image()
-    form = {
-        "visibility": "private",
-        "licence": "CC0",
-        "attribution": "",
-        "predictions-TOTAL_FORMS": 0,
-        "predictions-INITIAL_FORMS": 0,
-        "_save": "Save",
-    }
-    client.post(change_url(first), form)
-    first.refresh_from_db()
-    assert (first.visibility, first.licence) == ("private", "CC0")
-    answer = client.post(IMAGES, {"action": "make_registered", "_selected_action": [first.pk, second.pk]}, follow=True)
-    assert "2 images are now registered." in text_of(answer)
-    assert set(Image.objects.values_list("visibility", flat=True)) == {"registered"}
-
-
-def test_who_may_only_look_changes_no_visibility(client, viewer):
-    image = factories.clean_image()
-    client.post(IMAGES, {"action": "make_private", "_selected_action": [image.pk]})
-    assert client.post(change_url(image), {"visibility": "private"}).status_code == 403
-    image.refresh_from_db()
-    assert image.visibility == Visibility.PUBLIC
-
-
-def test_an_image_in_a_study_is_not_deleted_and_the_page_says_why(admin_client):
-    study = factories.ready_study()
-    image = study.datasets.first().dataset_images.first().image
-    delete = reverse("admin:imagedb_image_delete", args=[image.pk])
-    assert "protected related objects" in text_of(admin_client.get(delete))
-    admin_client.post(delete, {"post": "yes"})
-    assert Image.objects.filter(pk=image.pk).exists()
-
-
-def test_an_image_nobody_uses_is_deleted_with_its_files(admin_client, django_capture_on_commit_callbacks):
-    image = factories.clean_image()
-    storage, name = image.rendition.storage, image.rendition.name
-    assert storage.exists(name)
+def test_a_dry_run_says_what_would_happen(client, researcher, django_capture_on_commit_callbacks):
     with django_capture_on_commit_callbacks(execute=True):
-        admin_client.post(reverse("admin:imagedb_image_delete", args=[image.pk]), {"post": "yes"})
+        client.post(
+            UPLOAD,
+            {
+                "archive": archive(clean(), clean("absent.png")),
+                "visibility": "public",
+                "is_dry_run": "on",
+                "_save": "1",
+            },
+        )
+    page = text_of(client.get(change_url(ImportBatch.objects.get())))
     assert not Image.objects.exists()
-    assert not storage.exists(name)
+    assert "Dry run" in page
+    assert "Would be imported 1" in page
+    assert "nothing was imported. Correct the rows below in your manifest" in page
+    assert "Good rows" in page
+    assert "Look at the images" not in page
 
 
-def test_the_list_of_images_costs_the_same_for_3_and_for_30(admin_client, django_assert_max_num_queries):
-    def grow(count):
-        for _ in range(count):
-            factories.modified_image(attack=factories.attack(), target_model=factories.target_model())
+def test_an_import_can_be_cancelled(client, researcher):
+    batch = planned([clean("a.png"), clean("b.png")])
+    import_state.claim_chunk(batch, batch.public_id)
+    cancel = reverse("admin:imagedb_importbatch_cancel", args=[batch.pk])
+    assert cancel in client.get(change_url(batch)).content.decode()
+    assert client.get(cancel).status_code == 405
+    answer = client.post(cancel, follow=True)
+    assert "Stopping" in text_of(answer)
+    assert cancel not in answer.content.decode()
+    batch.chunks.update(claimed_at=None)
+    work_on(batch)
+    page = text_of(client.get(change_url(batch)))
+    assert "Cancelled" in page
+    assert "No image had been imported by then. 2 rows were not looked at. Running it again does the rest." in page
+    assert "Run this one again" in page
 
-    def queries():
-        with django_assert_max_num_queries(30) as captured:
-            assert admin_client.get(IMAGES).status_code == 200
-        return len(captured)
 
-    grow(2)
-    few = queries()
-    grow(18)
-    assert queries() == few
+def test_what_became_of_every_row_can_be_downloaded(client, researcher, django_capture_on_commit_callbacks):
+    batch, _ = upload(client, django_capture_on_commit_callbacks, clean("=1+1.png"), clean("absent.png"))
+    rows = reverse("admin:imagedb_importbatch_rows", args=[batch.pk])
+    assert rows in client.get(change_url(batch)).content.decode()
+    answer = client.get(rows)
+    assert answer["Content-Disposition"] == f'attachment; filename="import-{batch.pk}-rows.csv"'
+    lines = b"".join(answer.streaming_content).decode().splitlines()
+    assert lines[0] == "row,filename,kind,result,message,image,sha256"
+    assert lines[1].startswith("2,'=1+1.png,clean,imported,,")
+    assert lines[2].startswith("3,absent.png,,failed,")
+
+
+def test_images_can_be_given_to_a_group_of_ones_own(client, researcher, django_capture_on_commit_callbacks):
+    own, other = Group.objects.create(name="Lab A"), Group.objects.create(name="Lab B")
+    researcher.groups.add(own)
+    page = client.get(UPLOAD).content.decode()
+    assert "Lab A" in page
+    assert "Lab B" not in page
+    fields = {"visibility": "private", "_save": "1"}
+    answer = client.post(UPLOAD, {"archive": archive(clean()), "group": other.pk, **fields})
+    assert "Select a valid choice" in text_of(answer)
+    with django_capture_on_commit_callbacks(execute=True):
+        client.post(UPLOAD, {"archive": archive(clean()), "group": own.pk, **fields})
+    assert Image.objects.get().group == own
+
+
+def test_a_prefix_is_asked_for_only_where_there_is_a_bucket(client, researcher):
+    assert "prefix of the bucket" not in text_of(client.get(UPLOAD))
+
+
+def test_private_imports_of_others_are_not_shown(client, researcher):
+    mine = planned([clean("mine.png")], visibility="private", created_by=researcher)
+    others = planned([clean("secret.png")], visibility="private", created_by=User.objects.create_user("another"))
+    listed = text_of(client.get(reverse("admin:imagedb_importbatch_changelist")))
+    assert f"Import {mine.pk}" in listed
+    assert f"Import {others.pk}" not in listed
+    assert f"Import {others.pk}" not in text_of(client.get(reverse("admin:index")))
+    for name in ("live", "rows"):
+        assert client.get(reverse(f"admin:imagedb_importbatch_{name}", args=[others.pk])).status_code == 404
+        assert client.get(reverse(f"admin:imagedb_importbatch_{name}", args=[mine.pk])).status_code == 200
+    for name in ("again", "cancel"):
+        assert client.post(reverse(f"admin:imagedb_importbatch_{name}", args=[others.pk])).status_code == 404
+    rows = text_of(client.get(reverse("admin:imagedb_importrow_changelist")))
+    assert "mine.png" in rows
+    assert "secret.png" not in rows
+
+
+def test_an_upload_that_was_taken_meanwhile_is_told(client, researcher, monkeypatch):
+    def refuse(*arguments, **options):
+        raise ImportRefused("upload", "roofs.zip belongs to an import already.")
+
+    monkeypatch.setattr(imports, "request_new_import", refuse)
+    answer = client.post(UPLOAD, {"archive": archive(clean()), "visibility": "public", "_save": "1"}, follow=True)
+    assert "roofs.zip belongs to an import already." in text_of(answer)
+    assert not ImportBatch.objects.exists()
+
+
+def test_a_folder_that_only_the_command_line_knows_is_not_read_again(client, researcher, folder):
+    folder.add("clean.png").run(clean(), clean("absent.png"))
+    batch = ImportBatch.objects.get()
+    again = reverse("admin:imagedb_importbatch_again", args=[batch.pk])
+    assert again not in client.get(change_url(batch)).content.decode()
+    assert client.post(again).status_code == 404

@@ -1,4 +1,4 @@
-"""Files of images over the API: byte for byte, cached by whom they may be, never what they are not."""
+"""Downloads of single images through the API."""
 
 import uuid
 
@@ -52,7 +52,7 @@ class TestFiles:
 
     def test_what_is_not_public_is_cached_by_its_reader_only(self):
         image = factories.clean_image(visibility="registered")
-        response = with_token(user("member")).get(file_address(image))
+        response = with_token(user("member", accepted_terms=True)).get(file_address(image))
         body(response)
         assert response.headers["Cache-Control"] == "private, max-age=3600"
 

@@ -1,11 +1,11 @@
-"""Filters of the image list: what each keeps, and that none is ignored."""
+"""Query parameters of the image list."""
 
 import pytest
 from rest_framework.test import APIClient
 
-from imagedb.models import Prediction
+from imagedb.models import Collection, CollectionImage, CollectionVersion, Prediction
 from tests import factories
-from tests.imagedb.api_clients import IMAGES, file_address, ids, listed
+from tests.imagedb.api_clients import IMAGES, collection_with, file_address, ids, listed, user, with_token
 
 pytestmark = pytest.mark.django_db
 
@@ -19,11 +19,21 @@ class TestFilters:
     @pytest.fixture
     def images(self):
         """Two pairs with answers of the models, and clean images of two classes."""
-        cadv, aca = factories.attack(name="cAdv", slug="cadv"), factories.attack(name="ACA", slug="aca")
+        cadv = factories.attack(name="cAdv", slug="cadv", family="colour")
+        aca = factories.attack(name="ACA", slug="aca", family="generative")
         resnet, vit = factories.target_model(slug="resnet"), factories.target_model(slug="vit")
         tabby, tench = factories.clean_image(), factories.clean_image(image_class=factories.image_class(0))
-        first = factories.modified_image(tabby, attack=cadv, target_model=resnet)
-        second = factories.modified_image(tench, attack=aca, target_model=vit, is_demo=True)
+        measured = {
+            "comparison": "same_size",
+            "linf": 0,
+            "l2": 0.0,
+            "changed_share": 0.0,
+            "ssim": 1.0,
+            "ciede2000": 0.0,
+        }
+        first = factories.modified_image(tabby, attack=cadv, target_model=resnet, **measured)
+        measured = {"comparison": "resampled", "linf": 8, "l2": 2.5, "changed_share": 0.5, "ssim": -0.5, "ciede2000": 3}
+        second = factories.modified_image(tench, attack=aca, target_model=vit, is_demo=True, **measured)
         unset = factories.modified_image(tench, attack=aca, target_model=None)
         other = factories.image_class(5)
         Prediction.objects.create(image=first, target_model=resnet, predicted_class=other, confidence=0.9)
@@ -53,10 +63,55 @@ class TestFilters:
             ({"min_confidence": 0.4, "max_confidence": 0.6}, "tabby"),
             ({"attack": "aca", "class_index": 0, "is_demo": "true"}, "second"),
             ({"kind": "clean", "attack": "aca"}, ""),
+            ({"family": "colour"}, "first"),
+            ({"family": "generative"}, "second unset"),
+            ({"family": "other"}, ""),
+            ({"visibility": "public"}, "tabby tench first second unset"),
+            ({"visibility": "private"}, ""),
+            ({"comparison": "resampled"}, "second"),
+            ({"comparison": "not_comparable"}, ""),
+            ({"min_linf": 0}, "first second"),
+            ({"max_linf": 0}, "first"),
+            ({"min_linf": 8, "max_linf": 8}, "second"),
+            ({"min_l2": 0.1}, "second"),
+            ({"max_l2": 0}, "first"),
+            ({"min_changed_share": 0.5}, "second"),
+            ({"max_changed_share": 0.4}, "first"),
+            ({"min_ssim": 0}, "first"),
+            ({"max_ssim": -0.5}, "second"),
+            ({"min_ciede2000": 1}, "second"),
+            ({"max_ciede2000": 1}, "first"),
+            ({"kind": "clean", "min_linf": 0}, ""),
+            ({"max_linf": 255, "attack": "aca"}, "second"),
         ],
     )
     def test_each(self, client, images, parameters, names):
         assert listed(client, **parameters) == ids(*(images[name] for name in names.split()))
+
+    def test_collection_and_version(self, client, images):
+        collection_with("set", images["tabby"], images["first"])
+        later = CollectionVersion.objects.create(collection=Collection.objects.get(slug="set"), version="2.0-draft")
+        CollectionImage.objects.create(version=later, image=images["tench"])
+        collection_with("hidden", images["tench"], visibility="private")
+        assert listed(client, collection="set") == ids(images["tabby"], images["first"])
+        assert listed(client, collection="set", version="1.0", kind="clean") == ids(images["tabby"])
+        for parameters, name in (
+            ({"version": "1.0"}, "version"),
+            ({"collection": "set", "version": "1"}, "version"),
+            ({"collection": "set", "version": "2.0-draft"}, "version"),
+            ({"collection": "hidden"}, "collection"),
+            ({"collection": "none"}, "collection"),
+        ):
+            response = client.get(IMAGES, parameters)
+            assert (response.status_code, list(response.json())) == (400, [name]), parameters
+        root = with_token(user("root", is_superuser=True))
+        assert listed(root, collection="set", version="2.0-draft") == ids(images["tench"])
+        assert listed(root, collection="hidden") == ids(images["tench"])
+
+    @pytest.mark.parametrize("name", ["linf", "l2", "changed_share", "ssim", "ciede2000", "confidence"])
+    def test_a_range_without_anything_in_it_is_refused(self, client, images, name):
+        response = client.get(IMAGES, {f"min_{name}": 1, f"max_{name}": 0})
+        assert (response.status_code, list(response.json())) == (400, [f"min_{name}"])
 
     def test_source(self, client, images):
         assert listed(client, source=str(images["tench"].public_id)) == ids(images["second"], images["unset"])
@@ -90,6 +145,19 @@ class TestFilters:
             ("min_confidence", "2"),
             ("max_confidence", "-0.1"),
             ("min_confidence", "nan"),
+            ("family", "colours"),
+            ("visibility", "hidden"),
+            ("comparison", "none"),
+            ("min_linf", "256"),
+            ("max_linf", "1.5"),
+            ("min_l2", "-1"),
+            ("max_l2", "inf"),
+            ("max_changed_share", "1.1"),
+            ("min_ssim", "-1.1"),
+            ("max_ciede2000", "x"),
+            ("search", "x" * 201),
+            ("search", "a\x00b"),
+            ("collection", "none"),
             ("kind", ""),
             ("attack", " "),
             ("page_size", "0"),

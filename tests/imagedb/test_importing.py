@@ -1,6 +1,5 @@
-"""Imports: what goes in, from small folders and from real data."""
+"""Imports: what goes in, and that nothing goes in twice."""
 
-import csv
 import hashlib
 import io
 
@@ -8,20 +7,15 @@ import numpy as np
 import pytest
 from PIL import Image as PillowImage
 
-from imagedb.models import Attack, Image, ImageClass, ImportBatch, ImportRow, Prediction, TargetModel
+from imagedb import pixels
+from imagedb.models import Attack, Image, ImportBatch, ImportRow, Prediction, TargetModel
 from imagedb.models.imports import ImportStatus
 from tests import factories
 from tests.factories import png_bytes
 from tests.imagedb import pictures
-from tests.imagedb.import_results import failures, stored_files
-from tests.imagedb.manifests import Folder, clean, modified, stored, zip_of
+from tests.imagedb.manifests import clean, failures, modified, stored, stored_files, zip_of
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def folder(tmp_path) -> Folder:
-    return Folder(tmp_path)
 
 
 class TestGoodRows:
@@ -199,52 +193,54 @@ class TestAttacksAndModels:
         assert Image.objects.count() == 2
 
 
-class TestRealData:
-    def test_all_photographs(self, shared_data, folder):
-        with (shared_data / "images" / "imagenet.csv").open(newline="") as file:
-            table = list(csv.DictReader(file))
-        rows = [clean(row["filename"], class_index=row["class_index"], synset=row["synset"]) for row in table]
-        images = shared_data / "images" / "imagenet"
-        summary = folder.run(*rows, images=images)
-        assert (summary.imported, summary.failed, len(rows)) == (130, 0, 130)
-        for image in Image.objects.select_related("image_class"):
-            content = (images / image.original_filename).read_bytes()
-            assert stored(image.original) == content
-            assert image.original_filename.startswith(image.image_class.synset)
-            rendition = PillowImage.open(io.BytesIO(stored(image.rendition)))
-            assert (rendition.format, rendition.mode, rendition.info) == ("PNG", "RGB", {})
-            assert rendition.size == (image.width, image.height)
-        files = stored_files()
-        assert folder.run(*rows, images=images).already_there == 130
-        assert stored_files() == files
+class TestAgain:
+    def test_nothing_goes_in_twice(self, folder):
+        rows = [clean(target_model="m", predicted_class_index=281, confidence=0.5), modified(predicted_class_index=1)]
+        folder.add_all(rows).run(*rows)
+        before = (stored_files(), list(Image.objects.values()), list(Prediction.objects.values()))
+        summary = folder.run(*rows)
+        assert (summary.imported, summary.already_there, summary.failed) == (0, 2, 0)
+        assert (stored_files(), list(Image.objects.values()), list(Prediction.objects.values())) == before
 
-    def test_six_adversarial_examples_of_one_source(self, shared_data, folder):
-        # "140" in the published names is the class index.
-        assert ImageClass.objects.get(index=140).name == "red-backed sandpiper"
-        attacks = {
-            "semadv_140.JPEG": "SemanticAdv",
-            "cadv_140.png": "cAdv",
-            "ncf_140.JPEG": "NCF",
-            "diffattack_140.JPEG": "DiffAttack",
-            "advpp_140.png": "AdvPP",
-            "aca_140.JPEG": "ACA",
-        }
-        rows = [
-            modified(name, class_index=140, source_filename="real_140.JPEG", attack=attack)
-            for name, attack in attacks.items()
-        ]
-        summary = folder.run(
-            *rows, clean("real_140.JPEG", class_index=140), images=shared_data / "images" / "attacks_140"
-        )
-        assert (summary.imported, summary.failed) == (7, 0)
-        assert set(Attack.objects.values_list("name", flat=True)) == set(attacks.values())
-        source = Image.objects.get(kind="clean")
-        assert source.modified_versions.count() == 6
-        # Named .JPEG, but a PNG: the format is that of the content.
-        assert Image.objects.get(original_filename="aca_140.JPEG").original_format == "PNG"
-        for image in Image.objects.all():
-            rendition = stored(image.rendition)
-            assert set(pictures.png_chunks(rendition)) == {"IHDR", "IDAT", "IEND"}
-            assert image.rendition.name.endswith(".png")
-            plain = PillowImage.open(io.BytesIO(stored(image.original))).convert("RGB")
-            assert np.array_equal(PillowImage.open(io.BytesIO(rendition)), plain)
+    def test_under_another_name(self, folder):
+        folder.add("clean.png").run(clean())
+        (folder.images / "clean.png").rename(folder.images / "renamed.png")
+        assert folder.run(clean("renamed.png")).already_there == 1
+        assert ImportRow.objects.get(result="already_there").message == "it is in the catalogue as clean.png"
+
+    def test_one_file_for_two_target_models_is_two_images(self, folder):
+        folder.add("clean.png", "modified.png")
+        summary = folder.run(clean(), modified(), modified(target_model="ViT"))
+        assert summary.imported == 3
+        assert folder.run(clean(), modified(), modified(target_model="ViT")).already_there == 3
+
+    def test_the_same_row_twice_in_one_manifest(self, folder):
+        summary = folder.add("clean.png").run(clean(), clean())
+        assert (summary.imported, summary.already_there) == (1, 1)
+
+    def test_predictions_are_added_and_updated(self, folder):
+        folder.add("clean.png").run(clean())
+        for confidence, expected in ((0.25, 0.25), (0.5, 0.5), ("", 0.5), (0, 0.0)):
+            folder.run(clean(target_model="m", predicted_class_index=281, confidence=confidence))
+            assert Prediction.objects.get().confidence == expected
+
+    def test_what_has_failed_goes_in_once_it_is_mended(self, folder):
+        folder.add("clean.png").run(clean(), modified())
+        summary = folder.add("modified.png").run(clean(), modified())
+        assert (summary.imported, summary.already_there) == (1, 1)
+
+    def test_two_imports_at_the_same_moment(self, folder, monkeypatch):
+        """The other import puts the image in while this one is still decoding it."""
+        folder.add("clean.png")
+        decode, others = pixels.decode, []
+
+        def decode_while_another_import_runs(content):
+            if not others:
+                others.append(None)
+                others[0] = folder.run(clean())
+            return decode(content)
+
+        monkeypatch.setattr(pixels, "decode", decode_while_another_import_runs)
+        summary = folder.run(clean())
+        assert (others[0].imported, summary.imported, summary.already_there, summary.failed) == (1, 0, 1, 0)
+        assert Image.objects.count() == 1

@@ -49,6 +49,18 @@ class TestForms:
         row = parse(content.encode()).rows[0]
         assert (row.filename, row.confidence) == ("a;b.png", 0.93)
 
+    @pytest.mark.parametrize("separator", [",", ";", "\t"])
+    @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"], ids=["unix", "windows", "old mac"])
+    @pytest.mark.parametrize("mark", ["", "\ufeff"], ids=["bare", "byte order mark"])
+    def test_separators_line_ends_and_byte_order_mark(self, separator, line_end, mark):
+        lines = [["filename", "kind", "class_index"], ['"a,b;c""d.png"', "clean", "0"], ["b.png", "clean", "999"]]
+        content = mark + line_end.join(separator.join(cells) for cells in lines) + line_end
+        rows = parse(content.encode()).rows
+        assert [(row.number, row.filename, row.class_index) for row in rows] == [
+            (2, 'a,b;c"d.png', 0),
+            (3, "b.png", 999),
+        ]
+
     def test_as_pandas_saves_a_column_with_gaps(self):
         row = parse(manifest("a.png,clean,281.0,,,,m,281.0,")).rows[0]
         assert (row.class_index, row.predicted_class_index) == (281, 281)

@@ -18,25 +18,48 @@ def parameters(schema, path):
 
 def test_image_list(schema):
     found = parameters(schema, "/api/v1/images/")
-    assert set(found) == {
+    distances = {"linf", "l2", "changed_share", "ssim", "ciede2000", "confidence"}
+    assert set(found) == {f"{end}_{distance}" for end in ("min", "max") for distance in distances} | {
         "attack",
         "class_index",
+        "collection",
+        "comparison",
         "cursor",
+        "family",
+        "format",
         "is_demo",
         "kind",
-        "max_confidence",
-        "min_confidence",
         "page_size",
+        "search",
         "source",
         "synset",
         "target_model",
         "verified",
+        "version",
+        "visibility",
     }
+    assert found["format"]["schema"]["enum"] == ["csv", "json", "jsonl"]
+    assert found["min_linf"]["schema"] == {"type": "integer", "minimum": 0, "maximum": 255}
     assert found["attack"]["schema"]["type"] == "string"
     assert found["is_demo"]["schema"]["type"] == found["verified"]["schema"]["type"] == "boolean"
     assert found["class_index"]["schema"]["type"] == "integer"
     assert found["source"]["schema"]["format"] == "uuid"
     assert found["page_size"]["schema"]["maximum"] == 500
+
+
+@pytest.mark.parametrize("name", ["images", "attacks", "target-models", "classes"])
+def test_a_list_has_three_formats(schema, name):
+    answer = schema["paths"][f"/api/v1/{name}/"]["get"]["responses"]["200"]
+    assert set(answer["content"]) == {"application/json", "text/csv", "application/x-ndjson"}
+    assert answer["content"]["text/csv"]["schema"] == {"type": "string"}
+    assert answer["content"]["application/json"]["schema"]["$ref"].startswith("#/components/schemas/Paginated")
+    assert "Link" in answer["headers"]
+
+
+def test_every_endpoint_may_say_that_it_is_asked_too_often(schema):
+    for path in schema["paths"].values():
+        for operation in path.values():
+            assert operation["responses"]["429"]["headers"]["Retry-After"]
 
 
 def test_image_file(schema):
@@ -45,7 +68,7 @@ def test_image_file(schema):
     assert found["public_id"]["schema"] == {"type": "string", "format": "uuid"}
     assert found["rendition"]["schema"] == {"type": "boolean", "default": False}
     responses = schema["paths"][path]["get"]["responses"]
-    assert set(responses) == {"200", "302", "304", "400", "401", "404"}
+    assert set(responses) == {"200", "302", "304", "400", "401", "404", "429"}
     assert responses["200"]["content"]["image/png"]["schema"] == {"type": "string", "format": "binary"}
     assert "content" not in responses["304"]
 

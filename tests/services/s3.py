@@ -11,7 +11,10 @@ from urllib.parse import quote, urlencode
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
+from django.core.files.storage import storages
 
+from scooter_site.common.s3_url import storage_settings
+from scooter_site.common.stored_files import file_columns
 from tests.services.site import free_port, wait_until
 
 BUCKET = "scooter-test"
@@ -81,3 +84,21 @@ def _has_bucket(address: str) -> bool:
     except (ClientError, BotoCoreError):
         return False
     return True
+
+
+@contextmanager
+def files_in_bucket(address: str, bucket: str, settings: Any) -> Iterator[Any]:
+    """Have all models keep their files in a new bucket of the server, within this process; gives a plain client."""
+    plain = client(address)
+    plain.create_bucket(Bucket=bucket)
+    columns = [(column.model._meta.get_field(column.name), column.level) for column in file_columns()]
+    before = [field.storage for field, _ in columns]
+    url = s3_url(address).replace(f"/{BUCKET}?", f"/{bucket}?")
+    settings.STORAGES = {**settings.STORAGES, **storage_settings(url, Path("unused"))}
+    try:
+        for field, level in columns:
+            field.storage = storages[level]
+        yield plain
+    finally:
+        for (field, _), storage in zip(columns, before, strict=True):
+            field.storage = storage

@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,7 +89,7 @@ def running_site(folder: Path, *, admin: tuple[str, str]) -> Iterator[Site]:
                 process.wait(timeout=30)
 
 
-def wait_until(condition, what: str, seconds: float) -> None:  # type: ignore[no-untyped-def]
+def wait_until(condition: Callable[[], object], what: str, seconds: float) -> None:
     """Poll until ``condition()`` is true; connection errors count as "not yet"."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

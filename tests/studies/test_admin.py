@@ -96,7 +96,7 @@ def test_researchers_may_do_their_work_and_no_more():
     for permission in (
         "auth.view_user",
         "auth.change_user",
-        "authtoken.view_tokenproxy",
+        "accounts.view_apitoken",
         "studies.view_participantidentity",
         "studies.delete_participation",
         "studies.delete_study",

@@ -1,15 +1,17 @@
 """Datasets, check images and plates of a study."""
 
 import io
+import uuid
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from PIL import Image as PillowImage
 
-from imagedb.models import Image, ImageKind, Prediction, Visibility
+from imagedb import terms
+from imagedb.models import Image, ImageKind, Prediction, TermsAcceptance, Visibility
 from scooter_site.common.storage import protected_storage
 from studies.models import (
     ColourPlate,
@@ -159,14 +161,12 @@ def test_only_usable_images_are_drawn():
     other_model = factories.target_model()
     clean, modified = Image.objects.filter(kind="clean"), Image.objects.filter(kind="modified")
     right, wrong = clean[0].image_class, factories.image_class(7)
-    misclassified, still_right = factories.clean_image(), None
+    misclassified = factories.clean_image()
     Prediction.objects.create(image=misclassified, target_model=study.target_model, predicted_class=wrong)
     for image in clean.exclude(pk=misclassified.pk):
         Prediction.objects.create(image=image, target_model=study.target_model, predicted_class=right)
         Prediction.objects.create(image=image, target_model=other_model, predicted_class=wrong)
-    still_right = factories.modified_image(attack=study.attack, target_model=study.target_model)
-    Prediction.objects.create(image=still_right, target_model=study.target_model, predicted_class=right)
-    unusable = {misclassified.pk, still_right.pk}
+    unusable = {misclassified.pk}
     unusable.add(factories.modified_image(attack=factories.attack(), target_model=study.target_model).pk)
     unusable.add(factories.modified_image(attack=study.attack, target_model=other_model).pk)
     unusable.add(factories.modified_image(attack=study.attack, target_model=None).pk)
@@ -208,6 +208,70 @@ def test_private_images_are_drawn_only_if_the_creator_may_see_them():
     assert usable(lab) == {("clean", "lab"), ("modified", "lab")}
     assert usable(other_lab) == {("clean", "other"), ("modified", "other")}
     assert usable(admin) == {("clean", "lab"), ("modified", "lab"), ("clean", "other"), ("modified", "other")}
+
+
+def test_private_images_of_a_group_are_drawn_for_its_members():
+    member, stranger = User.objects.create_user("member"), User.objects.create_user("stranger")
+    group = Group.objects.create(name="Lab")
+    member.groups.add(group)
+    study = factories.study()
+    source = factories.clean_image(visibility=Visibility.PRIVATE, group=group)
+    modified = factories.modified_image(
+        source,
+        attack=study.attack,
+        target_model=study.target_model,
+        visibility=Visibility.PRIVATE,
+        group=group,
+    )
+    for creator, expected in ((member, [source, modified]), (stranger, []), (None, [])):
+        study.created_by = creator
+        assert [*usable_clean_images(study), *usable_modified_images(study)] == expected
+
+
+def test_registered_images_are_drawn_for_who_may_see_them():
+    study = factories.study()
+    image = factories.clean_image(visibility=Visibility.REGISTERED)
+    study.created_by = User.objects.create_user("reader")
+    assert not usable_clean_images(study).exists()
+    TermsAcceptance.objects.create(user=study.created_by, version=terms.CURRENT_VERSION)
+    assert usable_clean_images(study).get() == image
+
+
+def copy_for(group, image, **fields):
+    """The same picture once more, as another group imports it."""
+    image.pk, image.public_id, image.group = None, uuid.uuid4(), group
+    for name, value in fields.items():
+        setattr(image, name, value)
+    image.save()
+    return image
+
+
+def test_a_picture_that_two_groups_have_is_shown_once_and_never_with_its_modified_version():
+    """Every group has its own copy; who is in both, or sees public ones too, must not get both into a study."""
+    study = factories.study(dataset_count=2, clean_per_dataset=3, modified_per_dataset=3)
+    factories.images_for(study)
+    factories.plate_pool()
+    lab = Group.objects.create(name="Lab")
+    study.created_by = User.objects.create_superuser("admin")
+    study.save()
+    counts = usable_clean_images(study).count(), usable_modified_images(study).count()
+    copies = {image.pk: copy_for(lab, image) for image in Image.objects.filter(kind=ImageKind.CLEAN)}
+    for image in Image.objects.filter(kind=ImageKind.MODIFIED):
+        source = image.source_id
+        copy_for(lab, image, source=copies[source])
+    # The first copies of the modified images go: those that are left were made from the lab's copies.
+    Image.objects.filter(kind=ImageKind.MODIFIED, group=None).delete()
+    assert (usable_clean_images(study).count(), usable_modified_images(study).count()) == counts
+    life.build_materials(study.pk)
+    study.refresh_from_db()
+    assert study.status == StudyStatus.READY, study.materials_error
+    for dataset in study.datasets.all():
+        images = [row.image for row in dataset.dataset_images.select_related("image", "image__source")]
+        pictures = [image.original_sha256 for image in images]
+        assert len(set(pictures)) == len(pictures)
+        sources = {image.source.original_sha256 for image in images if image.source}
+        assert sources
+        assert not sources & set(pictures)
 
 
 def study_to_build():

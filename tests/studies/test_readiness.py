@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 from django.db.models import Q
 
-from imagedb.models import Image, Prediction, Visibility
+from imagedb.models import Image, Visibility
 from scooter_site.common.storage import LocalStorage
 from studies.models import ColourPlate, DatasetImage, Stimulus, StudyText
 from studies.selectors import readiness
@@ -47,9 +47,9 @@ def test_a_fresh_draft_says_everything_that_is_missing():
 
 
 def unmake_an_attack(study):
-    """One image of the study turns out to be no adversarial example."""
+    """One image of the study turns out to be made against another model."""
     image = Image.objects.filter(kind="modified").first()
-    Prediction.objects.create(image=image, target_model=study.target_model, predicted_class=image.image_class)
+    Image.objects.filter(pk=image.pk).update(target_model=factories.target_model())
 
 
 def spoil_counts(study):

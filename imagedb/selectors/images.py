@@ -1,0 +1,26 @@
+"""How images are joined with what describes them."""
+
+from django.db.models import Case, Exists, OuterRef, Q, QuerySet, When
+
+from imagedb.models import ImageKind, Prediction
+
+
+def _predictions() -> QuerySet[Prediction]:
+    return Prediction.objects.filter(image=OuterRef("pk"))
+
+
+def _predictions_of_own_target_model() -> QuerySet[Prediction]:
+    return _predictions().filter(target_model=OuterRef("target_model"))
+
+
+def is_as_intended() -> Case:
+    """For ``Image`` querysets: the answers known are as they should be; false without any.
+
+    The target model of a modified image must name another class than the image's own, and every model that was
+    asked about a clean image must name its class.
+    """
+    own_class = Q(predicted_class=OuterRef("image_class"))
+    return Case(
+        When(kind=ImageKind.MODIFIED, then=Exists(_predictions_of_own_target_model().exclude(own_class))),
+        default=Exists(_predictions()) & ~Exists(_predictions().exclude(own_class)),
+    )

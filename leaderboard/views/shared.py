@@ -1,0 +1,51 @@
+"""What the pages of attacks and of target models have in common."""
+
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+
+from imagedb.downloads import downloads
+from imagedb.measures import MEASURES
+from imagedb.models import Image, Visibility
+from imagedb.selectors.examples import Example, Pair, examples_of, figures_of
+from imagedb.selectors.figures import extent
+from imagedb.selectors.visibility import images_after_terms
+from leaderboard import selectors
+from leaderboard.tables import make_tables, only
+
+EXAMPLE_COUNT = 7  # a large one and two rows of three
+
+
+def catalogue_context(request: HttpRequest, visible: QuerySet[Image], pairs: list[Pair], **of: Any) -> dict[str, Any]:
+    """Examples, distances, results and downloads of the images of an attack or of a target model.
+
+    ``visible`` are the images that the visitor may see; ``of`` is ``attack=`` or ``target_model=`` with its row, as
+    filters of images and of the API call it.
+    """
+    parameters = {name: row.slug for name, row in of.items()}
+    return {
+        "examples": examples_of(visible, pairs, EXAMPLE_COUNT),
+        "figures": figures_of(visible, pairs),
+        "measures": MEASURES,
+        "tables": only(make_tables(selectors.entries()), **of),
+        "extent": extent(visible.filter(**of)),
+        "after_terms": extent(images_after_terms(request.user).filter(**of)),
+        "downloads": downloads(parameters),
+        "gallery_url": f"{reverse('imagedb:gallery')}?{urlencode(parameters)}",
+    }
+
+
+def public_image(examples: Iterable[Example]) -> dict[str, str]:
+    """The first example that anybody may see, as ``page_meta`` takes it."""
+    for example in examples:
+        image = example.modified
+        if image.visibility == Visibility.PUBLIC:
+            return {
+                "image": reverse("imagedb:image-file", args=[image.public_id]),
+                "image_description": f"A modified image of the class {image.image_class.name}",
+            }
+    return {}
