@@ -298,6 +298,11 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "COMPONENT_SPLIT_REQUEST": True,
+    # Fields of one name with different words to choose from; without a name of its own, one gets a number.
+    "ENUM_NAME_OVERRIDES": {
+        "ImportStatusEnum": "imagedb.models.ImportStatus",
+        "UploadStatusEnum": "imagedb.models.uploads.UploadStatus",
+    },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "scooter_site.common.throttling.document_throttling",
