@@ -44,6 +44,8 @@ STARTS = ((0.6, 0.0, 0.6, 0.5, 0.5), (0.15, 0.05, 0.15, 1.0, 1.0))
 NEARLY_ZERO = 0.02
 # Derivatives of the gradient are taken over steps of this size; the gradient is exact to about 1e-9.
 STEP = 1e-4
+# A direction is flat if the deviance curves less along it than this share of its strongest curvature.
+FLAT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,8 @@ class MixedModel:
 def fit_mixed_model(ratings: Ratings) -> MixedModel:
     """Fit the model of the module's docstring. Raises NotEstimable, saying what is missing.
 
-    Needs two participants or more, ratings of both kinds, more than one image of each kind, and ratings that differ
-    from what the fixed effects say.
+    Needs, of each kind, two images or more and two participants or more who rated it; and ratings that differ from what
+    the fixed effects say.
     """
     _refuse_unless_estimable(ratings)
     problem = RemlCriterion(ratings)
@@ -111,9 +113,11 @@ def fit_mixed_model(ratings: Ratings) -> MixedModel:
 
 
 def _refuse_unless_estimable(ratings: Ratings) -> None:
-    if ratings.participant_count < 2:
-        raise NotEstimable("two participants or more are needed to know how participants differ")
     for kind, of_kind in (("modified", ratings.is_modified), ("clean", ~ratings.is_modified)):
+        # How participants differ on a kind that one of them rated is unknown, and with it how uncertain the mean is.
+        participants = np.unique(ratings.participants[of_kind]).size
+        if participants < 2:
+            raise NotEstimable(f"two participants or more must have rated {kind} images; {participants} did")
         images = np.unique(ratings.images[of_kind]).size
         if images < 2:
             raise NotEstimable(f"two {kind} images or more are needed; there are {images}")
@@ -196,6 +200,8 @@ def _satterthwaite(
 ) -> tuple[float, bool]:
     """Degrees of freedom of the difference; and whether the deviance is flat in some direction, which is left out."""
     indices = [*free, 5]
+    # In units of the residual standard deviation, as theta is: what is flat must not depend on the scale's points.
+    units = np.append(np.ones(len(free)), sigma)
     hessian = np.empty((len(indices), len(indices)))
     for row, index in enumerate(indices):
         if index == 5:
@@ -209,11 +215,12 @@ def _satterthwaite(
             above = problem.evaluate(theta + shift).deviance_gradient(sigma)
             below = problem.evaluate(theta - shift).deviance_gradient(sigma)
         hessian[row] = (above - below)[indices] / (2 * step)
+    hessian *= np.outer(units, units)
     curvatures, directions = np.linalg.eigh((hessian + hessian.T) / 2)
-    is_determined = curvatures > 1e-6 * curvatures.max()
-    along = directions[:, is_determined].T @ gradient[indices]
+    is_determined = curvatures > FLAT * curvatures.max()
+    along = directions[:, is_determined].T @ (units * gradient[indices]) / variance
     spread = float((along**2 * 2 / curvatures[is_determined]).sum())
-    return 2 * variance**2 / spread, not bool(is_determined.all())
+    return 2 / spread, not bool(is_determined.all())
 
 
 def _variance_components(theta: Vector, sigma: float) -> VarianceComponents:
