@@ -44,6 +44,8 @@ STARTS = ((0.6, 0.0, 0.6, 0.5, 0.5), (0.15, 0.05, 0.15, 1.0, 1.0))
 NEARLY_ZERO = 0.02
 # Derivatives of the gradient are taken over steps of this size; the gradient is exact to about 1e-9.
 STEP = 1e-4
+# With fewer degrees of freedom nothing is known of the standard error, and quantiles are no numbers any more.
+LEAST_DEGREES = 0.1
 # A direction is flat if the deviance curves less along it than this share of its strongest curvature.
 FLAT = 1e-6
 
@@ -96,6 +98,8 @@ def fit_mixed_model(ratings: Ratings) -> MixedModel:
     modified, clean = evaluation.coefficients
     free = [index for index in range(5) if index not in at_zero]
     degrees_of_freedom, is_flat = _satterthwaite(problem, theta, sigma, free, variance, gradient)
+    if degrees_of_freedom < LEAST_DEGREES:
+        raise NotEstimable("the ratings do not tell how uncertain the difference is: there are too few of them")
     boundary = [PARAMETER_NAMES[index] for index in sorted(at_zero)]
     if is_flat:
         boundary.append("some variances could not be told apart")

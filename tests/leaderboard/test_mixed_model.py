@@ -187,6 +187,16 @@ class TestBoundary:
             ([1, 5, 2, 4, 3, 1], [True, True, False, False, False, False], [1, 1, 1, 1, 2, 2], [1, 2, 3, 4, 3, 4]),
             "two participants or more must have rated modified images; 1 did",
         ),
+        # Seven ratings by six people: nearly all spread is theirs, and nothing tells how much.
+        (
+            (
+                [-1, 2, 2, 1, -1, -1, 1],
+                [False, False, True, True, True, False, False],
+                [1, 6, 0, 5, 8, 8, 7],
+                [0, 3, 1, 0, 3, 2, 1],
+            ),
+            "do not tell how uncertain the difference is",
+        ),
         (([5, 5, 5, 5], [True, True, False, False], [1, 2, 1, 2], [1, 2, 3, 4]), "all ratings of a kind are equal"),
         (([1, 2, 3, 5], [True, True, False, False], [1, 2, 1, 2], [1, 2, 3, 4]), "fits the ratings exactly"),
     ],
