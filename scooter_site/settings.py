@@ -300,7 +300,7 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
     # Fields of one name with different words to choose from; without a name of its own, one gets a number.
     "ENUM_NAME_OVERRIDES": {
-        "ImportStatusEnum": "imagedb.models.ImportStatus",
+        "ImportStatusEnum": "imagedb.models.imports.ImportStatus",
         "UploadStatusEnum": "imagedb.models.uploads.UploadStatus",
     },
     "POSTPROCESSING_HOOKS": [
