@@ -8,7 +8,8 @@ import pytest
 from scipy import optimize
 
 from leaderboard.statistics.image_effects import predict_image_effects
-from leaderboard.statistics.mixed_model import NotEstimable, fit_mixed_model
+from leaderboard.statistics.mixed_model import NotEstimable, VarianceComponents, _descend, fit_mixed_model
+from leaderboard.statistics.planning import Design, simulate_ratings
 from leaderboard.statistics.ratings import Ratings
 from leaderboard.statistics.reml import RemlCriterion
 from tests.leaderboard.published_ratings import published, simulated
@@ -168,6 +169,17 @@ class TestBoundary:
         assert fit.boundary == ("modified images",)
         assert fit.variance_components.image_modified == 0
         assert fit.variance_components.image_clean > 0
+
+    def test_no_other_start_leads_lower(self):
+        rng = np.random.default_rng(2)
+        components = VarianceComponents(300.0, 1200.0, -600.0, 3.0, 3.0, 600.0)
+        for _ in range(12):
+            ratings = simulate_ratings(Design(15, 6, 20), components, 0.0, rng)
+            criterion = RemlCriterion(ratings)
+            others = [_descend(criterion, np.array([0.5, sign * 0.5, 0.5, 0.3, 0.3]), set()) for sign in (-1, 0, 1)]
+            lowest = min(criterion.evaluate(theta).criterion for theta in others)
+
+            assert fit_mixed_model(ratings).reml_criterion <= lowest + 1e-5
 
     def test_kept_and_recomputed_cross_products_agree(self, small, monkeypatch):
         kept = fit_mixed_model(small)
