@@ -281,7 +281,8 @@ class Bot:
         }
         state = page.data
         while trial := state["trial"]:
-            images = [address for address in [trial["image"], *state["preload"]] if address]
+            items = [trial, *state["upcoming"]]
+            images = [address for item in items for address in (item["image"], item["second_image"]) if address]
             self._load([urljoin(page.url, address) for address in images])
             if self.mind.leaves():
                 return False
@@ -299,9 +300,12 @@ class Bot:
         return {
             "token": token,
             "value": self.mind.rate(token),
-            "touched": True,
             "start_position": None,
             "response_ms": response_ms,
+            "visible_ms": response_ms,
+            "client_ms": response_ms,
+            "shown_width": 640,
+            "shown_height": 480,
             "first_interaction_ms": first_interaction_ms,
             "last_interaction_ms": round(self.rng.uniform(first_interaction_ms, response_ms)),
             "focus_losses": 0,

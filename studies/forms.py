@@ -84,9 +84,10 @@ class FeedbackForm(forms.Form):
 
 @dataclass(frozen=True)
 class PostedRating:
-    """A rating as the page posts it; times in milliseconds from the moment the image was shown.
+    """A rating as the page posts it; studies.services.rating.Timings says what each measurement means.
 
     ``start_position``: where the scale stood before it was touched; None when it showed no position.
+    ``revises``: it is another answer to an item that has one.
     """
 
     token: UUID
@@ -96,39 +97,63 @@ class PostedRating:
     first_interaction_ms: int
     last_interaction_ms: int | None
     focus_losses: int | None
+    visible_ms: int | None
+    shown_width: int | None
+    shown_height: int | None
+    client_ms: int | None
+    revises: bool
 
 
-def parse_rating(body: bytes) -> PostedRating:
-    """Read the JSON of a rating. Raises ValueError with a sentence that names the field."""
+def parse_token(body: bytes) -> UUID:
+    """Read JSON that names an item by its token. Raises ValueError with a sentence."""
+    return _token(_json_object(body))
+
+
+def _json_object(body: bytes) -> dict[str, Any]:
     try:
         posted = json.loads(body, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise ValueError("The answer is not valid JSON.") from error
     if not isinstance(posted, dict):
         raise ValueError("The answer must be a JSON object.")  # noqa: TRY004 - one kind of error for the caller
+    return posted
+
+
+def _token(posted: dict[str, Any]) -> UUID:
     token = posted.get("token")
     try:
-        parsed_token = UUID(token) if isinstance(token, str) else None
+        if isinstance(token, str):
+            return UUID(token)
     except ValueError:
-        parsed_token = None
-    if parsed_token is None:
-        raise ValueError("token: this is not the token of an item.")
+        pass
+    raise ValueError("token: this is not the token of an item.")
+
+
+def parse_rating(body: bytes) -> PostedRating:
+    """Read the JSON of a rating. Raises ValueError with a sentence that names the field."""
+    posted = _json_object(body)
+    token = _token(posted)
     value = _integer(posted, "value")
     if value is None:
         raise ValueError("value is missing: the scale has not been answered.")
-    if posted.get("touched") is not True:
+    if posted.get("touched", True) is not True:
         raise ValueError("touched must be true: the scale has not been touched, so there is no answer yet.")
     first_interaction_ms = _integer(posted, "first_interaction_ms")
     if first_interaction_ms is None:
         raise ValueError("first_interaction_ms is missing: it says when the scale was touched.")
     return PostedRating(
-        token=parsed_token,
+        token=token,
         value=value,
         start_position=_integer(posted, "start_position"),
         response_ms=_integer(posted, "response_ms"),
         first_interaction_ms=first_interaction_ms,
         last_interaction_ms=_integer(posted, "last_interaction_ms"),
         focus_losses=_integer(posted, "focus_losses"),
+        visible_ms=_integer(posted, "visible_ms"),
+        shown_width=_integer(posted, "shown_width"),
+        shown_height=_integer(posted, "shown_height"),
+        client_ms=_integer(posted, "client_ms"),
+        revises=posted.get("revision") is True,
     )
 
 

@@ -131,6 +131,7 @@ class StudyAdmin(StayOnPage, ModelAdmin):
                 ),
             },
         ),
+        ("Main study", {"fields": ("may_go_back", ("minimum_viewing_ms", "break_every"))}),
         (
             "Devices and time",
             {

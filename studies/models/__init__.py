@@ -20,7 +20,7 @@ from studies.models.participation import (
     ParticipationKind,
 )
 from studies.models.study import AttentionPolicy, Panel, ScaleDirection, ScaleWidget, Study, StudyStatus
-from studies.models.trials import PairTrial, PlateTrial, Rating, Trial, TrialKind
+from studies.models.trials import PairTrial, PlateTrial, Rating, RatingChange, Trial, TrialKind
 
 __all__ = [
     "AttentionPolicy",
@@ -39,6 +39,7 @@ __all__ = [
     "PlateKind",
     "PlateTrial",
     "Rating",
+    "RatingChange",
     "ScaleDirection",
     "ScaleWidget",
     "Stimulus",

@@ -118,6 +118,22 @@ class Study(models.Model):
         max_length=20, choices=AttentionPolicy, default=AttentionPolicy.EXCLUDE_AFTERWARDS
     )
 
+    # Main study
+    may_go_back = models.BooleanField(
+        "may go back",
+        default=False,
+        help_text="Participants may return to earlier items and change their answers; those before are kept.",
+    )
+    minimum_viewing_ms = models.PositiveIntegerField(
+        "minimum viewing time",
+        default=0,
+        validators=[MaxValueValidator(60_000)],
+        help_text="In milliseconds. An image must have been in sight for so long before the scale opens.",
+    )
+    break_every = models.PositiveSmallIntegerField(
+        "break every", default=0, help_text="Number of items after which a break is offered; 0: none."
+    )
+
     # Device and time
     phones_allowed = models.BooleanField(default=False)
     minimum_viewport_width = models.PositiveSmallIntegerField("minimum window width", default=800)

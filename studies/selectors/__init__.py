@@ -9,8 +9,6 @@ from studies.selectors.participations import (
     may_begin_again,
     may_see_trial_image,
     progress,
-    trials_to_preload,
-    unanswered_trials,
     unfinished_participations,
 )
 from studies.selectors.places import holds_dataset_place, places_left, places_taken, takes_place
@@ -53,8 +51,6 @@ __all__ = [
     "study_links",
     "study_text",
     "takes_place",
-    "trials_to_preload",
-    "unanswered_trials",
     "unfinished_participations",
     "usable_clean_images",
     "usable_modified_images",

@@ -2,15 +2,14 @@
 
 from studies.services.admission import AlreadyTookPart, StudyFull, StudyNotOpen
 from studies.services.answers import (
-    Timings,
     answer_pair,
     answer_plate,
-    answer_trial,
     finish_instructions,
     give_feedback,
 )
 from studies.services.entering import Device, DeviceNotSuitable, accept_consent, decline_consent, enter_study
-from studies.services.pointer import InvalidAnswer
+from studies.services.pointer import InvalidAnswer, OutOfTurn
+from studies.services.rating import Timings, Turn, answer_item, answer_trial, go_back, keep_place
 from studies.services.time_out import close_timed_out
 
 __all__ = [
@@ -18,10 +17,13 @@ __all__ = [
     "Device",
     "DeviceNotSuitable",
     "InvalidAnswer",
+    "OutOfTurn",
     "StudyFull",
     "StudyNotOpen",
     "Timings",
+    "Turn",
     "accept_consent",
+    "answer_item",
     "answer_pair",
     "answer_plate",
     "answer_trial",
@@ -30,4 +32,6 @@ __all__ = [
     "enter_study",
     "finish_instructions",
     "give_feedback",
+    "go_back",
+    "keep_place",
 ]

@@ -23,7 +23,11 @@ STEPS = list(Step)
 
 
 class InvalidAnswer(ValueError):
-    """A malformed answer, or one to something that has not been shown yet."""
+    """An answer that is not taken, and changed nothing; the message says why."""
+
+
+class OutOfTurn(InvalidAnswer):
+    """A well-formed answer that is not due: to what has not been shown yet, or to what can no longer be changed."""
 
 
 def locked_participation(participation_id: int) -> Participation:

@@ -3,6 +3,17 @@
 from studies.views.images import image
 from studies.views.landing import landing
 from studies.views.preview import preview, preview_jump, preview_leave
-from studies.views.run import rate, run
+from studies.views.rating import back, heartbeat, rate
+from studies.views.run import run
 
-__all__ = ["image", "landing", "preview", "preview_jump", "preview_leave", "rate", "run"]
+__all__ = [
+    "back",
+    "heartbeat",
+    "image",
+    "landing",
+    "preview",
+    "preview_jump",
+    "preview_leave",
+    "rate",
+    "run",
+]

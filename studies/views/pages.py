@@ -22,8 +22,9 @@ from studies.models import (
     StimulusPurpose,
     Study,
     TextKind,
-    Trial,
 )
+from studies.views.rating import page_data
+from studies.views.wording import with_sign
 
 REDIRECT_SECONDS = 10
 
@@ -75,46 +76,12 @@ def page_context(request: HttpRequest, participation: Participation) -> dict[str
     return context
 
 
-def trial_data(participation: Participation) -> dict[str, Any]:
-    """The current item of the main study and the images to fetch ahead, for the page's script."""
-    trial = selectors.current_trial(participation) if participation.step == Step.MAIN else None
-    if trial is None:
-        return {"trial": None, "preload": []}
-    study = participation.study
-    return {
-        "trial": {
-            "token": str(trial.token),
-            "position": trial.position,
-            "total": study.trial_count,
-            "image": None if trial.instructed_value is not None else _image_address(study, "trial", trial),
-            "text": None if trial.instructed_value is None else instruction(study, trial.instructed_value),
-        },
-        "preload": [
-            _image_address(study, "trial", following) for following in selectors.trials_to_preload(participation)
-        ],
-    }
-
-
-def instruction(study: Study, value: int) -> str:
-    """What an instructed item says."""
-    verb = "choose" if study.scale_widget == ScaleWidget.LIKERT else "move the slider to"
-    end = {study.scale_minimum: ", the left end,", study.scale_maximum: ", the right end,"}.get(value, "")
-    return f"This is an attention check. Please {verb} {with_sign(study, value)}{end} and continue."
-
-
-def with_sign(study: Study, value: int) -> str:
-    """A value of the scale as the page writes it: signed when the scale has two sides."""
-    if study.scale_minimum >= 0 or value == 0:
-        return str(value)
-    return f"+{value}" if value > 0 else f"−{-value}"
-
-
 def _text(study: Study, kind: TextKind) -> str:
     text = selectors.study_text(study, kind)
     return selectors.render_text(study, text.body) if text else ""
 
 
-def _image_address(study: Study, kind: str, shown: Trial | PlateTrial | Any) -> str:
+def _image_address(study: Study, kind: str, shown: Any) -> str:
     return reverse("studies:image", args=[study.slug, kind, shown.token])
 
 
@@ -198,8 +165,14 @@ def _main_context(participation: Participation) -> dict[str, Any]:
         "progress": progress,
         "points": [{"value": value, "shown": with_sign(study, value)} for value in points],
         "data": {
-            **trial_data(participation),
+            **page_data(participation),
+            "may_go_back": study.may_go_back,
+            "minimum_viewing_ms": study.minimum_viewing_ms,
+            "break_every": study.break_every,
+            "minutes_complete": float(study.minutes_complete),
             "rate_url": reverse("studies:rate", args=[study.slug]),
+            "back_url": reverse("studies:back", args=[study.slug]),
+            "heartbeat_url": reverse("studies:heartbeat", args=[study.slug]),
             "run_url": reverse("studies:run", args=[study.slug]),
             "scale": {
                 "widget": study.scale_widget,

@@ -11,7 +11,7 @@ from django.db import IntegrityError
 from studies import selectors
 from studies.flow import Step
 from studies.models import ParticipantIdentity, Participation, ParticipationKind, PlateTrial, Rating, TrialKind
-from studies.services import answers, entering, life
+from studies.services import answers, entering, life, rating
 from studies.services.materials import build_materials
 from studies.services.participations import answer_plate, answer_trial, finish_instructions, give_feedback
 from tests import factories, walks
@@ -107,20 +107,19 @@ def test_100_double_submissions_store_one_rating_each_and_agree_on_the_next_item
 def test_a_double_submission_fails_without_the_lock_and_not_with_it(monkeypatch, is_locked):
     participation = walks.to_main(factories.running_study())
     trial = selectors.current_trial(participation)
-    meeting, look = threading.Barrier(2), answers.unanswered_trials
+    meeting, look = threading.Barrier(2), rating.unanswered_items
 
-    def look_together(participation, limit):
-        found = look(participation, limit)
+    def look_together(participation_id, limit):
+        found = look(participation_id, limit)
         with suppress(threading.BrokenBarrierError):
             meeting.wait(timeout=2)
         return found
 
-    monkeypatch.setattr(answers, "unanswered_trials", look_together)
+    monkeypatch.setattr(rating, "unanswered_items", look_together)
     if not is_locked:
-        get = Participation.objects.select_related("study").get
-        monkeypatch.setattr(answers, "locked_participation", lambda pk: get(pk=pk))
+        monkeypatch.setattr(rating, "_locked", Participation.objects.select_related("study").get)
         # On SQLite it is the transaction that keeps others out, on PostgreSQL the lock within it.
-        monkeypatch.setattr(answers, "transaction", SimpleNamespace(atomic=nullcontext))
+        monkeypatch.setattr(rating, "transaction", SimpleNamespace(atomic=nullcontext))
     results = at_once([lambda: answer_trial(participation.pk, trial.token, 0, walks.TIMINGS)] * 2)
     assert [type(result) for result in failures(results)] == ([] if is_locked else [IntegrityError])
     assert Rating.objects.count() == 1

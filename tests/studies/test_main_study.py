@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from studies import selectors
 from studies.flow import Outcome, Step
 from studies.models import Rating, Stimulus, TrialKind
-from studies.services import answers
+from studies.services import rating
 from studies.services.participations import InvalidAnswer, Timings, answer_trial, give_feedback
 from tests import factories, walks
 
@@ -152,7 +152,7 @@ def test_the_tolerance_of_instructed_responses(study):
     for distance in (10, 11):
         trial = participation.trials.get(kind=TrialKind.INSTRUCTED)
         value = trial.instructed_value - distance if trial.instructed_value > 0 else trial.instructed_value + distance
-        failures[distance] = answers._check_passed(trial, value, study)
+        failures[distance] = rating._check_passed(trial, value, study)
     assert failures == {10: True, 11: False}
 
 

@@ -51,12 +51,12 @@ def test_the_whole_way_by_forms(visitor):
     for position in range(1, study.trial_count + 1):
         assert (data["trial"]["position"], data["trial"]["total"]) == (position, study.trial_count)
         assert (data["trial"]["image"] is None) == (data["trial"]["text"] is not None)
-        for address in [data["trial"]["image"], *data["preload"]]:
+        for address in [item["image"] for item in (data["trial"], *data["upcoming"])]:
             assert address is None or fetch(visitor.client, address).status_code == 200
         data = visitor.rate(data["trial"]["token"], walks.right_value(Trial.objects.get(token=data["trial"]["token"])))
         assert data.status_code == 200
         data = data.json()
-    assert data == {"trial": None, "preload": []}
+    assert data == {"trial": None, "upcoming": []}
 
     assert_step(visitor.page(), Step.FEEDBACK)
     answers = {"certainty": "3", "visibility": "", "used_system": "1", "comment": "Fine\r\n<b>thanks</b>"}

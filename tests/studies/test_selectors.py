@@ -26,21 +26,16 @@ def test_nothing_is_current_outside_its_step(study):
     found = [selectors.current_plate(participation), selectors.current_pair(participation)]
     found += [selectors.current_trial(participation)]
     assert found == [None, None, None]
-    assert selectors.trials_to_preload(participation) == []
     assert selectors.progress(participation) == selectors.Progress(done=0, total=0)
 
 
-def test_images_may_be_seen_up_to_the_preload_window(study):
+def test_images_may_be_seen_up_to_three_items_ahead(study):
     participation = walks.to_main(study)
     while participation.step == Step.MAIN:
         current = selectors.current_trial(participation)
-        preload = selectors.trials_to_preload(participation)
         trials = list(participation.trials.all())
-        with_image = [trial for trial in trials if trial.position > current.position and trial.kind != "instructed"]
-        assert preload == with_image[:2]
-        last = preload[-1].position if preload else current.position
         for trial in trials:
-            assert selectors.may_see_trial_image(participation, trial) == (trial.position <= last)
+            assert selectors.may_see_trial_image(participation, trial) == (trial.position <= current.position + 3)
         assert selectors.progress(participation) == selectors.Progress(current.position - 1, study.trial_count)
         participation = walks.rate(participation)
     assert not any(selectors.may_see_trial_image(participation, trial) for trial in trials)

@@ -174,7 +174,7 @@
     clearStage();
     scale.reset();
     readout.textContent = "";
-    preload(trial.image ? [trial.image, ...answer.preload] : answer.preload);
+    preload([trial, ...answer.upcoming].map((item) => item.image).filter(Boolean));
     progress.value = trial.position - 1;
     position.textContent = `${trial.position} of ${trial.total}`;
     if (trial.image) {

@@ -1,0 +1,52 @@
+"""The items of the main study as its page needs them: where a participant is, what follows, what was answered."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from studies.models import Trial
+
+# Items beyond the current one that the browser may fetch ahead, and go on with while it is offline.
+LOOK_AHEAD = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A trial with its answer, None as long as there is none."""
+
+    trial_id: int
+    token: UUID
+    position: int
+    kind: str
+    image_id: int | None
+    stimulus_id: int | None
+    instructed_value: int | None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    answer: int | None = None
+
+
+_COLUMNS = (
+    "id", "token", "position", "kind", "image_id", "stimulus_id", "instructed_value", "parameters", "rating__value",
+)  # fmt: skip
+
+
+def unanswered_items(participation_id: int, limit: int = 1 + LOOK_AHEAD) -> list[Item]:
+    """The next ``limit`` items, the current one first; none when all are answered. One query."""
+    return _items(Trial.objects.filter(participation=participation_id, rating__isnull=True), limit)
+
+
+def items_from(participation_id: int, position: int, limit: int = 1 + LOOK_AHEAD) -> list[Item]:
+    """``limit`` items from ``position`` on, answered or not. One query."""
+    return _items(Trial.objects.filter(participation=participation_id, position__gte=position), limit)
+
+
+def item_of_token(participation_id: int, token: UUID) -> Item | None:
+    """The participant's item with this token, wherever it is. One query."""
+    return next(iter(_items(Trial.objects.filter(participation=participation_id, token=token), 1)), None)
+
+
+def _items(trials: QuerySet[Trial], limit: int) -> list[Item]:
+    return [Item(*row) for row in trials.order_by("position").values_list(*_COLUMNS)[:limit]]
