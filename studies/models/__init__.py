@@ -12,6 +12,7 @@ from studies.models.materials import (
     StudyText,
     TextKind,
 )
+from studies.models.messages import ParticipantMessage
 from studies.models.participation import (
     FeedbackAnswer,
     ParticipantIdentity,
@@ -33,6 +34,7 @@ __all__ = [
     "PairTrial",
     "Panel",
     "ParticipantIdentity",
+    "ParticipantMessage",
     "Participation",
     "ParticipationEvent",
     "ParticipationKind",
