@@ -12,6 +12,7 @@ urlpatterns = [
     path("<slug:slug>/rate/", views.rate, name="rate"),
     path("<slug:slug>/back/", views.back, name="back"),
     path("<slug:slug>/heartbeat/", views.heartbeat, name="heartbeat"),
+    path("<slug:slug>/contact/", views.contact, name="contact"),
     path("<slug:slug>/images/<slug:kind>/<uuid:token>/", views.image, name="image"),
     path("<slug:slug>/preview/", views.preview, name="preview"),
     path("<slug:slug>/preview/jump/", views.preview_jump, name="preview-jump"),

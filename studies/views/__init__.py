@@ -1,5 +1,6 @@
 """The participant's pages: they show what the server's pointer says, and hand what is posted to the services."""
 
+from studies.views.contact import contact
 from studies.views.images import image
 from studies.views.landing import landing
 from studies.views.preview import preview, preview_jump, preview_leave
@@ -8,6 +9,7 @@ from studies.views.run import run
 
 __all__ = [
     "back",
+    "contact",
     "heartbeat",
     "image",
     "landing",
