@@ -1,5 +1,6 @@
 """Studies and what people answered in them."""
 
+from studies.models.decision import Decision, Verdict
 from studies.models.materials import (
     ColourPlate,
     CompletionCode,
@@ -29,6 +30,7 @@ __all__ = [
     "CompletionCode",
     "Dataset",
     "DatasetImage",
+    "Decision",
     "FeedbackAnswer",
     "Modification",
     "PairTrial",
@@ -52,4 +54,5 @@ __all__ = [
     "TextKind",
     "Trial",
     "TrialKind",
+    "Verdict",
 ]

@@ -9,6 +9,7 @@ from django.db.models import F, Q
 
 from imagedb.models import Attack, TargetModel
 from studies.flow import Rules
+from studies.models.quality import QualitySettings
 from studies.pay import Rates
 from studies.scale import Scale
 
@@ -46,7 +47,7 @@ class Panel(models.TextChoices):
     PROLIFIC = "prolific", "Prolific"
 
 
-class Study(models.Model):
+class Study(QualitySettings, models.Model):
     """A study of one (attack, target model) pair: every number of its protocol, frozen at launch.
 
     The defaults are those of the framework paper (docs/protocol.md); ``studies.presets`` names whole sets.
