@@ -26,7 +26,7 @@ function keepFresh(part) {
         window.location.reload();
         return;
       }
-      if (response.ok) part.innerHTML = await response.text();
+      if (response.ok) replaceInside(part, await response.text());
     } catch {
       // The server is away for a moment: keep what is shown and ask again.
     }
@@ -34,4 +34,12 @@ function keepFresh(part) {
   }
 
   again();
+}
+
+// Whoever goes through the part by keyboard stays at the link they were at.
+function replaceInside(part, html) {
+  const links = () => [...part.querySelectorAll("a[href], button, input")];
+  const place = links().indexOf(document.activeElement);
+  part.innerHTML = html;
+  if (place >= 0) links()[place]?.focus({ preventScroll: true });
 }
