@@ -50,9 +50,8 @@ def page_context(request: HttpRequest, participation: Participation) -> dict[str
     step = Step(participation.step)
     context: dict[str, Any] = {"step": step.value, "parts": _parts(participation.study, step)}
     if participation.kind == ParticipationKind.PREVIEW:
-        context["preview_steps"] = [
-            (other.value, PART_NAMES.get(other, "End")) for other in _steps(participation.study)
-        ]
+        context["preview_steps"] = _preview_steps(participation.study)
+        context["preview_at"] = f"{step.value}:{participation.outcome}" if step is Step.END else step.value
     if step is not Step.END:
         context["personal_link"] = _personal_link(request, participation)
     match step:
@@ -92,6 +91,19 @@ def _steps(study: Study) -> list[Step]:
         Step.COMPREHENSION: study.comprehension_pair_count == 0,
     }
     return [step for step in Step if not skipped.get(step)]
+
+
+def _preview_steps(study: Study) -> list[tuple[str, str]]:
+    """Where a preview can go: every step of the study, and every page that it can end with."""
+    steps = _steps(study)
+    missing = {
+        Outcome.COLOUR_CHECK_FAILED: Step.COLOUR_CHECK not in steps,
+        Outcome.COMPREHENSION_FAILED: Step.COMPREHENSION not in steps,
+    }
+    ends = [
+        (f"{Step.END}:{outcome}", f"End: {outcome.label.lower()}") for outcome in Outcome if not missing.get(outcome)
+    ]
+    return [(step.value, PART_NAMES[step]) for step in steps if step is not Step.END] + ends
 
 
 def _parts(study: Study, step: Step) -> dict[str, Any] | None:

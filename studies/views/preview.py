@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from studies.flow import Step
+from studies.flow import Outcome, Step
 from studies.models import Participation, ParticipationKind, Study
 from studies.services.participations import InvalidAnswer, StudyNotOpen
 from studies.services.previews import delete_preview, jump_preview, start_preview
@@ -50,14 +50,15 @@ def preview(request: HttpRequest, study: Study) -> HttpResponse:
 @never_cache
 @study_page
 def preview_jump(request: HttpRequest, study: Study) -> HttpResponse:
-    """Go to any step of the running preview."""
+    """Go to any step of the running preview, or with "end:" and an outcome, to the page that ends so."""
     participation = _current_preview(request, study)
     if participation is None:
         return notices.notice_page(request, notices.no_session(study), study)
-    wanted = request.POST.get("step", "")
-    if wanted in set(Step):
+    step, _, outcome = request.POST.get("step", "").partition(":")
+    outcome = outcome or Outcome.COMPLETED
+    if step in set(Step) and outcome in set(Outcome):
         with suppress(InvalidAnswer):  # a step this study does not have: stay
-            jump_preview(participation.pk, Step(wanted))
+            jump_preview(participation.pk, Step(step), Outcome(outcome))
     return to_run(study)
 
 
