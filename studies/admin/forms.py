@@ -7,7 +7,8 @@ from django import forms
 from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminTextareaWidget
 
 from studies.models import Study, TextKind
-from studies.presets import PRESETS, TEXT_PLACEHOLDERS
+from studies.presets import TEXT_PLACEHOLDERS
+from studies.protocols import protocols
 from studies.selectors import study_text
 
 # Letters and digits that are not taken for one another when read aloud or written down.
@@ -69,7 +70,7 @@ class StudyCreateForm(forms.ModelForm):
     # Not "preset": that field of the model is never edited, and Django refuses a form field of its name.
     preset_name = forms.ChoiceField(
         label="Preset",
-        choices=[(preset.name, preset.label) for preset in PRESETS.values()],
+        choices=lambda: [(known.preset.name, known.preset.label) for known in protocols()],
         initial="paper",
         widget=UnfoldAdminRadioSelectWidget(),
         help_text="Where all other numbers and texts come from. You can change each of them before launch.",

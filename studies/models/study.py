@@ -11,6 +11,7 @@ from imagedb.models import Attack, TargetModel
 from studies.flow import Rules
 from studies.models.quality import QualitySettings
 from studies.pay import Rates
+from studies.protocols import Protocol, Setup, protocol
 from studies.scale import Scale
 
 EXAMPLE_COUNT = 3  # in the instructions: one pair for each type of modification
@@ -224,12 +225,7 @@ class Study(QualitySettings, models.Model):
     @property
     def trial_count(self) -> int:
         """Images and attention checks that one participant rates: 106 in the paper."""
-        return (
-            self.clean_per_dataset
-            + self.modified_per_dataset
-            + self.corrupted_check_count
-            + self.instructed_check_count
-        )
+        return self.protocol.trial_count(self.setup)
 
     @property
     def planned_participations(self) -> int:
@@ -247,6 +243,22 @@ class Study(QualitySettings, models.Model):
             minimum=self.scale_minimum,
             maximum=self.scale_maximum,
             higher_is_modified=self.scale_direction == ScaleDirection.HIGHER_IS_MODIFIED,
+        )
+
+    @property
+    def protocol(self) -> Protocol:
+        """How items are chosen, ordered, worded and checked."""
+        return protocol(self.preset)
+
+    @property
+    def setup(self) -> Setup:
+        return Setup(
+            scale=self.rating_scale,
+            widget=self.scale_widget,
+            image_count=self.clean_per_dataset + self.modified_per_dataset,
+            corrupted_check_count=self.corrupted_check_count,
+            instructed_check_count=self.instructed_check_count,
+            instructed_tolerance=self.instructed_tolerance,
         )
 
     @property

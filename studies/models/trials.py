@@ -104,6 +104,11 @@ class Trial(models.Model):
     def __str__(self) -> str:
         return f"trial {self.position}"
 
+    @property
+    def kind_label(self) -> str:
+        """For researchers, as its protocol names it."""
+        return self.participation.study.protocol.kinds.get(self.kind, self.kind)
+
 
 class Rating(models.Model):
     """The answer to one trial, in the study's own scale and direction.

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
+from scooter_site.common.prepared import PreparedQuery
 from studies.models import Trial
 
 # Items beyond the current one that the browser may fetch ahead, and go on with while it is offline.
@@ -33,19 +34,30 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def unanswered_items(participation_id: int, limit: int = 1 + LOOK_AHEAD) -> list[Item]:
-    """The next ``limit`` items, the current one first; none when all are answered. One query."""
-    return _items(Trial.objects.filter(participation=participation_id, rating__isnull=True), limit)
+def unanswered_items(participation_id: int) -> list[Item]:
+    """The current item, which is the first unanswered one, and the LOOK_AHEAD + 1 after it; none when all are answered.
+
+    One query: that of every answer.
+    """
+    return [Item(*row) for row in _UNANSWERED.rows(participation_id)]
 
 
-def items_from(participation_id: int, position: int, limit: int = 1 + LOOK_AHEAD) -> list[Item]:
-    """``limit`` items from ``position`` on, answered or not. One query."""
-    return _items(Trial.objects.filter(participation=participation_id, position__gte=position), limit)
+def items_from(participation_id: int, position: int) -> list[Item]:
+    """The item at ``position`` and the LOOK_AHEAD after it, answered or not. One query."""
+    return _items(Trial.objects.filter(participation=participation_id, position__gte=position), 1 + LOOK_AHEAD)
 
 
 def item_of_token(participation_id: int, token: UUID) -> Item | None:
     """The participant's item with this token, wherever it is. One query."""
     return next(iter(_items(Trial.objects.filter(participation=participation_id, token=token), 1)), None)
+
+
+def _unanswered(participation_id: int) -> QuerySet[Trial, Any]:
+    trials = Trial.objects.filter(participation=participation_id, rating__isnull=True)
+    return trials.order_by("position").values_list(*_COLUMNS)[: 2 + LOOK_AHEAD]
+
+
+_UNANSWERED = PreparedQuery(_unanswered, 2**40)
 
 
 def _items(trials: QuerySet[Trial], limit: int) -> list[Item]:

@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 
 from studies.flow import Outcome, Step
 from studies.models import PairTrial, Panel, Participation, ParticipationKind, PlateTrial, Trial
-from studies.selectors.items import unanswered_items
+from studies.selectors.items import LOOK_AHEAD, unanswered_items
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ def may_see_trial_image(participation: Participation, trial: Trial) -> bool:
     """Whether the image of ``trial`` may be sent: in the main study, up to the items that may be fetched ahead."""
     if trial.participation_id != participation.pk or participation.step != Step.MAIN:
         return False
-    allowed = unanswered_items(participation.pk)
-    return bool(allowed) and trial.position <= allowed[-1].position
+    unanswered = unanswered_items(participation.pk)
+    return bool(unanswered) and trial.position <= unanswered[0].position + LOOK_AHEAD
 
 
 def progress(participation: Participation) -> Progress:

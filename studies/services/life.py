@@ -16,7 +16,7 @@ from scooter_site.common.tasks import enqueue
 from studies import tasks
 from studies.flow import Outcome
 from studies.models import CompletionCode, Study, StudyStatus, StudyText, TextKind
-from studies.presets import PRESETS
+from studies.protocols import protocol
 from studies.selectors import ReadinessLine, readiness, study_text
 from studies.services.materials import build_materials, delete_materials
 
@@ -97,7 +97,7 @@ def create_study_from_preset(
 
     Raises KeyError for an unknown preset and Django's ValidationError for settings that do not fit together.
     """
-    chosen = PRESETS[preset]
+    chosen = protocol(preset).preset
     fields = {"seed": secrets.randbelow(LARGEST_SEED), **chosen.settings, **overrides}
     study = Study(
         title=title,

@@ -9,8 +9,8 @@ from studies.services.answers import (
 )
 from studies.services.entering import Device, DeviceNotSuitable, accept_consent, decline_consent, enter_study
 from studies.services.pointer import InvalidAnswer, OutOfTurn
-from studies.services.rating import Timings, Turn, answer_item, answer_trial, go_back, keep_place
-from studies.services.time_out import close_timed_out
+from studies.services.rating import Session, Timings, Turn, answer_item, answer_trial, go_back, keep_place
+from studies.services.time_out import close_timed_out, return_participation
 
 __all__ = [
     "AlreadyTookPart",
@@ -18,6 +18,7 @@ __all__ = [
     "DeviceNotSuitable",
     "InvalidAnswer",
     "OutOfTurn",
+    "Session",
     "StudyFull",
     "StudyNotOpen",
     "Timings",
@@ -34,4 +35,5 @@ __all__ = [
     "give_feedback",
     "go_back",
     "keep_place",
+    "return_participation",
 ]

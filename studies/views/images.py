@@ -8,6 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from imagedb import files
+from imagedb.models import Image
 from studies import selectors
 from studies.flow import Step
 from studies.models import PairTrial, Participation, Stimulus, StimulusPurpose, Study, Trial
@@ -57,9 +58,20 @@ def _example(participation: Participation, token: UUID) -> FieldFile | None:
     return stimulus.file if stimulus else None
 
 
-def _trial(participation: Participation, token: UUID) -> FieldFile | None:
+def _visible_trial(participation: Participation, token: UUID) -> Trial | None:
     trial = Trial.objects.select_related("image", "stimulus").filter(participation=participation, token=token).first()
-    if trial is None or not selectors.may_see_trial_image(participation, trial):
+    return trial if trial and selectors.may_see_trial_image(participation, trial) else None
+
+
+def _trial_second(participation: Participation, token: UUID) -> FieldFile | None:
+    trial = _visible_trial(participation, token)
+    second = Image.objects.filter(pk=trial.parameters.get("second_image")).first() if trial else None
+    return second.rendition if second else None
+
+
+def _trial(participation: Participation, token: UUID) -> FieldFile | None:
+    trial = _visible_trial(participation, token)
+    if trial is None:
         return None
     if trial.image:
         return trial.image.rendition
@@ -72,4 +84,5 @@ FINDERS: dict[str, Callable[[Participation, UUID], FieldFile | None]] = {
     "pair-right": _pair_right,
     "example": _example,
     "trial": _trial,
+    "trial-second": _trial_second,
 }

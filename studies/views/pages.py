@@ -17,14 +17,12 @@ from studies.models import (
     ParticipationKind,
     PlateTrial,
     ScaleDirection,
-    ScaleWidget,
     Stimulus,
     StimulusPurpose,
     Study,
     TextKind,
 )
 from studies.views.rating import page_data
-from studies.views.wording import with_sign
 
 REDIRECT_SECONDS = 10
 
@@ -171,11 +169,10 @@ def _examples(study: Study) -> list[dict[str, Any]]:
 def _main_context(participation: Participation) -> dict[str, Any]:
     study = participation.study
     progress = selectors.progress(participation)
-    points = range(study.scale_minimum, study.scale_maximum + 1) if study.scale_widget == ScaleWidget.LIKERT else ()
     return {
         "question": _text(study, TextKind.QUESTION),
         "progress": progress,
-        "points": [{"value": value, "shown": with_sign(study, value)} for value in points],
+        "points": study.protocol.buttons(study.setup),
         "data": {
             **page_data(participation),
             "may_go_back": study.may_go_back,

@@ -1,7 +1,7 @@
 """What the page of the main study sends, and what it is answered with: JSON both ways.
 
 **Items.** The data in the page (``trial-data``) and every answer hold ``trial``, the item to show, and ``upcoming``, at
-most three that follow it. An item has
+most three that follow it (none where what follows depends on the answer). An item has
 
 - ``token``: names it in what is sent; ``position`` of ``total``;
 - ``image``, ``second_image``: addresses, or null; ``text``: words in place of the image, or with it, or null;
@@ -42,10 +42,11 @@ from django.views.decorators.http import require_POST
 
 from studies.forms import parse_rating, parse_token
 from studies.models import Participation, Study
-from studies.selectors.items import Item, unanswered_items
+from studies.selectors.items import LOOK_AHEAD, Item, unanswered_items
 from studies.services.participations import (
     InvalidAnswer,
     OutOfTurn,
+    Session,
     Timings,
     Turn,
     answer_item,
@@ -53,14 +54,13 @@ from studies.services.participations import (
     keep_place,
 )
 from studies.views.access import session_of
-from studies.views.wording import instruction
 
 UNKNOWN_SESSION = "This session is not known here."
 NOT_NOW = "This is not the moment for ratings."
 
 
 def of_session(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Give the view lookups of the participation that the cookie names, and answer what keeps it from its work."""
+    """Give the view the session that the cookie names, and answer what keeps it from its work."""
 
     @wraps(view)
     def with_session(request: HttpRequest, slug: str) -> HttpResponse:
@@ -68,7 +68,7 @@ def of_session(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]
         if public_id is None:
             return _json_error(UNKNOWN_SESSION, HTTPStatus.FORBIDDEN)
         try:
-            return view(request, {"public_id": public_id, "study__slug": slug})
+            return view(request, Session(public_id, slug))
         except Participation.DoesNotExist:
             return _json_error(UNKNOWN_SESSION, HTTPStatus.FORBIDDEN)
         except OutOfTurn as error:
@@ -82,7 +82,7 @@ def of_session(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]
 @require_POST
 @never_cache
 @of_session
-def rate(request: HttpRequest, whose: dict[str, Any]) -> HttpResponse:
+def rate(request: HttpRequest, session: Session) -> HttpResponse:
     """Store one rating and answer with the next item."""
     try:
         posted = parse_rating(request.body)
@@ -100,12 +100,12 @@ def rate(request: HttpRequest, whose: dict[str, Any]) -> HttpResponse:
     )
     return _answered(
         answer_item(
+            session,
             posted.token,
             posted.value,
             timings,
             start_position=posted.start_position,
             revises=posted.revises,
-            **whose,
         )
     )
 
@@ -113,28 +113,28 @@ def rate(request: HttpRequest, whose: dict[str, Any]) -> HttpResponse:
 @require_POST
 @never_cache
 @of_session
-def back(request: HttpRequest, whose: dict[str, Any]) -> HttpResponse:
+def back(request: HttpRequest, session: Session) -> HttpResponse:
     """Answer with the item before the one on the screen."""
     try:
         token = parse_token(request.body)
     except ValueError as error:
         return _json_error(str(error), HTTPStatus.BAD_REQUEST)
-    return _answered(go_back(token, **whose))
+    return _answered(go_back(session, token))
 
 
 @require_POST
 @never_cache
 @of_session
-def heartbeat(request: HttpRequest, whose: dict[str, Any]) -> HttpResponse:
+def heartbeat(request: HttpRequest, session: Session) -> HttpResponse:
     """Keep the participant's place."""
-    if not keep_place(**whose):
+    if not keep_place(session):
         return _json_error(NOT_NOW, HTTPStatus.CONFLICT)
     return HttpResponse(status=HTTPStatus.NO_CONTENT)
 
 
 def page_data(participation: Participation) -> dict[str, Any]:
     """What the page begins with: where the participant is."""
-    return _shown(participation.study, unanswered_items(participation.pk))
+    return _shown(participation.study, unanswered_items(participation.pk)[: 1 + LOOK_AHEAD])
 
 
 def _answered(turn: Turn) -> HttpResponse:
@@ -144,6 +144,8 @@ def _answered(turn: Turn) -> HttpResponse:
 
 
 def _shown(study: Study, items: list[Item]) -> dict[str, Any]:
+    if study.protocol.is_adaptive:
+        items = items[:1]  # what follows depends on the answer to this one
     shown = [_item(study, item) for item in items]
     return {"trial": shown[0] if shown else None, "upcoming": shown[1:]}
 
@@ -157,7 +159,7 @@ def _item(study: Study, item: Item) -> dict[str, Any]:
         "total": study.trial_count,
         "image": _image_address(study, "trial", item) if has_image else None,
         "second_image": _image_address(study, "trial-second", item) if has_second else None,
-        "text": None if item.instructed_value is None else instruction(study, item.instructed_value),
+        "text": study.protocol.text(item, study.setup),
         "exposure_ms": item.parameters.get("exposure_ms"),
         "answer": item.answer,
     }

@@ -109,15 +109,16 @@ def test_a_double_submission_fails_without_the_lock_and_not_with_it(monkeypatch,
     trial = selectors.current_trial(participation)
     meeting, look = threading.Barrier(2), rating.unanswered_items
 
-    def look_together(participation_id, limit):
-        found = look(participation_id, limit)
+    def look_together(participation_id):
+        found = look(participation_id)
         with suppress(threading.BrokenBarrierError):
             meeting.wait(timeout=2)
         return found
 
     monkeypatch.setattr(rating, "unanswered_items", look_together)
     if not is_locked:
-        monkeypatch.setattr(rating, "_locked", Participation.objects.select_related("study").get)
+        get = Participation.objects.select_related("study").get
+        monkeypatch.setattr(rating, "_locked", lambda session: get(public_id=session.public_id))
         # On SQLite it is the transaction that keeps others out, on PostgreSQL the lock within it.
         monkeypatch.setattr(rating, "transaction", SimpleNamespace(atomic=nullcontext))
     results = at_once([lambda: answer_trial(participation.pk, trial.token, 0, walks.TIMINGS)] * 2)

@@ -60,7 +60,7 @@ def test_the_code_stays_whatever_is_called_after_the_end(study):
 
 def test_there_is_one_code_per_outcome(study):
     codes = dict(study.completion_codes.values_list("outcome", "code"))
-    assert set(codes) == set(Outcome) - {Outcome.REPLACED}
+    assert set(codes) == set(Outcome) - {Outcome.REPLACED, Outcome.RETURNED}
     assert len(set(codes.values())) == len(codes)
 
 

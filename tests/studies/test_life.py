@@ -64,7 +64,8 @@ def test_a_new_study_has_texts_and_a_code_per_outcome(preset):
     study = create(preset)
     assert set(study.texts.values_list("kind", "version")) == {(kind.value, 1) for kind in TextKind}
     codes = dict(study.completion_codes.values_list("outcome", "code"))
-    assert set(codes) == set(Outcome) - {Outcome.REPLACED}  # nobody takes a code back from a session left for another
+    # Nobody takes a code back from a session that was left for another, or that was given back.
+    assert set(codes) == set(Outcome) - {Outcome.REPLACED, Outcome.RETURNED}
     assert all(re.fullmatch("[A-HJ-NP-Z2-9]{8}", code) for code in codes.values())
     assert codes.values() != dict(create(preset, slug="other").completion_codes.values_list("outcome", "code")).values()
 
