@@ -10,6 +10,7 @@ from unfold.decorators import display
 
 from scooter_site.common.admin_tools import ReadOnlyAdmin
 from studies.admin.participation_report import in_words, report
+from studies.admin.quality import DecisionPages
 from studies.flow import Outcome, Step
 from studies.models import Participation
 
@@ -24,7 +25,7 @@ PLACE_LABELS = {outcome.label: "danger" for outcome in Outcome} | {
 
 
 @admin.register(Participation)
-class ParticipationAdmin(ReadOnlyAdmin, ModelAdmin):
+class ParticipationAdmin(DecisionPages, ReadOnlyAdmin, ModelAdmin):
     list_display = (
         "short_id",
         "study",

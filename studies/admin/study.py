@@ -29,6 +29,7 @@ from studies.admin.forms import (
     reveals_something,
 )
 from studies.admin.monitor import MonitorPages
+from studies.admin.quality import QUALITY_FIELDSET, QualityPages
 from studies.flow import Outcome
 from studies.models import CompletionCode, ParticipantMessage, Participation, Study, StudyStatus, TextKind
 from studies.pay import amount_due
@@ -67,7 +68,7 @@ class CompletionCodeInline(TabularInline):
 
 
 @admin.register(Study)
-class StudyAdmin(MonitorPages, ExportPages, StayOnPage, ModelAdmin):
+class StudyAdmin(MonitorPages, ExportPages, QualityPages, StayOnPage, ModelAdmin):
     list_display = ("title", "status_label", "attack", "target_model", "valid_of_planned", "created_at")
     list_select_related = ("attack", "target_model")
     list_filter = (
@@ -133,6 +134,7 @@ class StudyAdmin(MonitorPages, ExportPages, StayOnPage, ModelAdmin):
                 ),
             },
         ),
+        QUALITY_FIELDSET,
         ("Main study", {"fields": ("may_go_back", ("minimum_viewing_ms", "break_every"))}),
         (
             "Devices and time",
