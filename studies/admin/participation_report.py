@@ -60,11 +60,9 @@ def check_passed(trial: Trial, study: Study) -> bool | None:
     rating = rating_of(trial)
     if rating is None:
         return None
-    if trial.kind == TrialKind.CORRUPTED:
-        return checks.corrupted_check_passed(rating.value, study.rating_scale)
-    if trial.kind == TrialKind.INSTRUCTED and trial.instructed_value is not None:
-        return checks.instructed_check_passed(rating.value, trial.instructed_value, study.instructed_tolerance)
-    return None
+    passed = study.protocol.check_passed(trial, rating.value, study.setup)
+    is_check = trial.kind in {TrialKind.CORRUPTED, TrialKind.INSTRUCTED} or not passed
+    return passed if is_check else None
 
 
 def trial_line(trial: Trial, study: Study) -> dict[str, Any]:

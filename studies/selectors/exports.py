@@ -16,7 +16,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from scooter_site.common.csv_text import cell
+from scooter_site.common.csv_text import cell, neutralised
 from studies import checks
 from studies.flow import Outcome
 from studies.models import (
@@ -81,6 +81,7 @@ def rating_rows(study: Study, *, counting_only: bool = True) -> Iterator[Row]:
         "scale_maximum": scale.maximum,
         "scale_direction": study.scale_direction,
         "study": study.slug,
+        "protocol": study.preset,
         "attack": study.attack.slug,
         "target_model": study.target_model.slug,
     }
@@ -99,6 +100,7 @@ RATING_COLUMNS = (
     "scale_direction",
     "rating_higher_is_modified",
     "study",
+    "protocol",
     "attack",
     "target_model",
     *(name for name in STORED_WITH_RATING if name not in {"rating", "pid", "image_type", "image_id"}),
@@ -285,8 +287,11 @@ FILE_FORMATS: dict[str, tuple[str, Callable[[Iterable[str], Iterable[Row]], Iter
 
 
 def _in_csv(value: Any) -> Any:
-    """Most cells by far are numbers or empty, which the writer itself writes as they should be."""
-    return value if type(value) is int or value is None else cell(_plain(value))
+    """A cell. The writer itself writes numbers and nothing as they should be; most cells by far are these or text."""
+    kind = type(value)
+    if kind is int or value is None:
+        return value
+    return neutralised(value) if kind is str else cell(_plain(value))
 
 
 def _plain(value: Any) -> Any:

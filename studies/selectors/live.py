@@ -6,10 +6,11 @@ as long as a lease lasts is taken for gone, until they come back.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 from statistics import quantiles
+from typing import Any
 
 from django.db.models import Count, Max, Min, OuterRef, Q, Subquery
 
@@ -217,6 +218,15 @@ def _floor(time: datetime, minutes: int) -> datetime:
     return time - timedelta(seconds=time.timestamp() % seconds)
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """An attention check, as far as its protocol must know it to judge an answer."""
+
+    kind: str
+    instructed_value: int | None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
 def check_rates(study: Study) -> list[CheckRate]:
     """Wrong answers to each kind of check; three queries."""
     here = Q(participation__in=countable_participations(study), answered_at__isnull=False)
@@ -243,11 +253,8 @@ def check_rates(study: Study) -> list[CheckRate]:
     for kind, asked, value, count in ratings.values_list("trial__kind", "trial__instructed_value", "value").annotate(
         Count("trial_id")
     ):
-        if kind == TrialKind.CORRUPTED:
-            add("Attention, corrupted image", count, right=checks.corrupted_check_passed(value, study.rating_scale))
-        else:
-            right = checks.instructed_check_passed(value, asked, study.instructed_tolerance)
-            add("Attention, instructed response", count, right=right)
+        right = study.protocol.check_passed(_Asked(kind, asked), value, study.setup)
+        add(study.protocol.kinds.get(kind, kind), count, right=right)
     return [CheckRate(label, *numbers) for label, numbers in sorted(found.items())]
 
 

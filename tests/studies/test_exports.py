@@ -65,7 +65,7 @@ def test_every_rating_that_counts_is_a_row_with_scale_and_public_ids(client, res
     first = rows[0]
     assert first["pid"] == str(participation.public_id)
     assert (first["scale_minimum"], first["scale_maximum"]) == ("-100", "100")
-    assert first["scale_direction"] == "higher_is_clean"
+    assert (first["scale_direction"], first["protocol"]) == ("higher_is_clean", "paper")
     assert (first["attack"], first["target_model"]) == (study.attack.slug, study.target_model.slug)
     assert (first["valid"], first["outcome"], first["participant_kind"]) == ("true", "completed", "real")
     assert first["answered_at"].endswith("Z")

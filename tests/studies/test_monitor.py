@@ -136,7 +136,7 @@ def test_wrong_answers_are_counted_for_each_kind_of_check(study):
     pairs = [numbers for label, numbers in rates.items() if label.startswith("Comprehension pair")]
     assert sum(answered for answered, _ in pairs) == 3 * 5
     assert sum(failed for _, failed in pairs) == 1
-    attention = [numbers for label, numbers in rates.items() if label.startswith("Attention")]
+    attention = [numbers for label, numbers in rates.items() if label.startswith("Attention check: ")]
     assert sum(failed for _, failed in attention) == 2
 
 
