@@ -25,7 +25,7 @@ PLACE_LABELS = {outcome.label: "danger" for outcome in Outcome} | {
 
 
 @admin.register(Participation)
-class ParticipationAdmin(DecisionPages, ReadOnlyAdmin, ModelAdmin):
+class ParticipationAdmin(ReadOnlyAdmin, DecisionPages, ModelAdmin):
     list_display = (
         "short_id",
         "study",

@@ -3,13 +3,13 @@
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.admin.options import ModelAdmin
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.views.decorators.http import require_POST, require_safe
+from unfold.admin import ModelAdmin
 
 from scooter_site.common.admin_tools import change_url, signed_in
 from studies.models import Decision, Participation, Study, Verdict
