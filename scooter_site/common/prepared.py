@@ -1,6 +1,6 @@
 """Queries for the few requests that come by the thousand."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -15,8 +15,8 @@ class _Statement:
     sql: str
     parameters: Sequence[Any]
     argument_of: Sequence[int | None]  # for each parameter, which argument takes its place
-    compiler: Any
-    converters: Any
+    columns: Sequence[Any]  # the fields that are selected
+    converters: Mapping[int, tuple[Sequence[Callable[..., Any]], Any]]  # by position: functions, and their expression
 
 
 class PreparedQuery:
@@ -31,7 +31,7 @@ class PreparedQuery:
         self._stand_ins = stand_ins
         self._statements: dict[str, _Statement] = {}
 
-    def rows(self, *arguments: int | str | UUID) -> list[Sequence[Any]]:
+    def rows(self, *arguments: int | str | UUID) -> list[list[Any]]:
         """The columns that the query selects, as Python values."""
         connection = connections[DEFAULT_DB_ALIAS]
         statement = self._statement(connection)
@@ -41,14 +41,17 @@ class PreparedQuery:
         ]
         with connection.cursor() as cursor:
             cursor.execute(statement.sql, parameters)
-            rows = cursor.fetchall()
-        if statement.converters:
-            return list(statement.compiler.apply_converters(rows, statement.converters))
+            rows = [list(row) for row in cursor.fetchall()]
+        # As the ORM's own, but with the connection of this thread.
+        for position, (functions, expression) in statement.converters.items():
+            for row in rows:
+                for function in functions:
+                    row[position] = function(row[position], expression, connection)
         return rows
 
     def columns_of(self, model: type[Model]) -> list[str]:
         """The names of the columns of ``model``, in the order of ``rows``."""
-        columns = [column.target for column, _, _ in self._statement(connections[DEFAULT_DB_ALIAS]).compiler.select]
+        columns = self._statement(connections[DEFAULT_DB_ALIAS]).columns
         return [column.attname for column in columns if column.model is model]
 
     def _statement(self, connection: BaseDatabaseWrapper) -> _Statement:
@@ -57,13 +60,13 @@ class PreparedQuery:
             compiler: Any = self._build(*self._stand_ins).query.get_compiler(connection=connection)
             sql, parameters = compiler.as_sql()
             stand_ins = [_for_database(value, connection) for value in self._stand_ins]
-            converters = compiler.get_converters([column for column, _, _ in compiler.select])
+            selected = [expression for expression, _, _ in compiler.select]
             found = self._statements[connection.vendor] = _Statement(
                 sql=sql,
                 parameters=parameters,
                 argument_of=[stand_ins.index(value) if value in stand_ins else None for value in parameters],
-                compiler=compiler,
-                converters=converters,
+                columns=[expression.target for expression in selected],
+                converters=compiler.get_converters(selected),
             )
         return found
 
