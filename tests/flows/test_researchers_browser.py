@@ -46,13 +46,22 @@ def test_live_numbers_come_by_themselves_and_only_while_somebody_looks(live_serv
         expect(page.get_by_role("link", name="All participants")).to_be_focused()
         assert len(asked) == 1
 
+        page.set_viewport_size(PHONE)
+        table = page.get_by_role("region", name="Step by step", exact=True)
+        table.evaluate("element => { element.scrollLeft = 60 }")
+        walks.enter(study)
+        page.clock.run_for(10_500)
+        expect(page.get_by_role("row", name="Consent 2")).to_be_visible()
+        assert table.evaluate("element => element.scrollLeft") == 60
+        assert len(asked) == 2
+
         page.evaluate("window.isHidden = true")
         page.clock.run_for(120_000)
-        assert len(asked) == 1
+        assert len(asked) == 2
         walks.enter(study)
         page.evaluate("window.isHidden = false; document.dispatchEvent(new Event('visibilitychange'))")
-        expect(page.get_by_role("row", name="Consent 2")).to_be_visible()
-        assert len(asked) == 2
+        expect(page.get_by_role("row", name="Consent 3")).to_be_visible()
+        assert len(asked) == 3
 
 
 def test_a_question_and_its_answer_by_keyboard_on_a_phone(live_server, open_page):

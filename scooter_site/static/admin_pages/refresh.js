@@ -36,10 +36,13 @@ function keepFresh(part) {
   again();
 }
 
-// Whoever goes through the part by keyboard stays at the link they were at.
+// Whoever goes through the part by keyboard stays at the link they were at, and wide tables stay where they were moved.
 function replaceInside(part, html) {
-  const links = () => [...part.querySelectorAll("a[href], button, input")];
-  const place = links().indexOf(document.activeElement);
+  const stops = () => [...part.querySelectorAll("a[href], button, input, [tabindex]")];
+  const tables = () => [...part.querySelectorAll(".scooter-scroll")];
+  const place = stops().indexOf(document.activeElement);
+  const moved = tables().map((table) => table.scrollLeft);
   part.innerHTML = html;
-  if (place >= 0) links()[place]?.focus({ preventScroll: true });
+  if (place >= 0) stops()[place]?.focus({ preventScroll: true });
+  tables().forEach((table, number) => { table.scrollLeft = moved[number] ?? 0; });
 }
