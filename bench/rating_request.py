@@ -109,11 +109,13 @@ def measure(ratings: int, participants: int) -> bool:
     stored = Rating.objects.filter(trial__participation__in=[visitor.participation for visitor in visitors]).count()
     assert stored == participants * ITEMS, f"{stored} ratings of {participants * ITEMS}"
     mean = statistics.fmean(cpu)
+    quick = statistics.quantiles(cpu, n=10)[0]
+    print(f"  {len(statements)} statements, bar {STATEMENTS_BAR}; {len(cpu)} requests")
     print(
-        f"  {len(statements)} statements, bar {STATEMENTS_BAR}; {len(cpu)} requests: CPU mean {mean:.2f} ms, median "
-        f"{statistics.median(cpu):.2f} ms, p95 {percentile(cpu):.2f} ms, bar {CPU_BAR_MS} ms; until the answer median "
-        f"{statistics.median(wall):.2f} ms, p95 {percentile(wall):.2f} ms"
+        f"  CPU mean {mean:.2f} ms, bar {CPU_BAR_MS} ms; median {statistics.median(cpu):.2f} ms, "
+        f"p95 {percentile(cpu):.2f} ms, quickest tenth below {quick:.2f} ms"
     )
+    print(f"  until the answer: median {statistics.median(wall):.2f} ms, p95 {percentile(wall):.2f} ms")
     return len(statements) <= STATEMENTS_BAR and mean <= CPU_BAR_MS
 
 
