@@ -9,8 +9,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from itertools import groupby
 from statistics import fmean, median
+from typing import NamedTuple
 
 from studies.scale import Scale
 
@@ -138,9 +140,11 @@ class Policy:
     fast_answer_seconds: float
 
 
-@dataclass(frozen=True)
-class Answer:
-    """One answer, in the study's own scale. ``is_modified`` is None for an attention check; None: not measured."""
+class Answer(NamedTuple):
+    """One answer, in the study's own scale. ``is_modified`` is None for an attention check; None: not measured.
+
+    A tuple, for a whole study has 70,000 of them.
+    """
 
     is_modified: bool | None
     value: int
@@ -156,7 +160,7 @@ class Answers:
     image_count: int
     attention_failures: int
 
-    @property
+    @cached_property
     def images(self) -> list[Answer]:
         return [answer for answer in self.items if answer.is_modified is not None]
 
