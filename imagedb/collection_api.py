@@ -59,7 +59,7 @@ class CollectionViewSet(CatalogueViewSet):
 
 
 @extend_schema_view(
-    list=list_schema("List versions of a collection", CollectionVersionSerializer),
+    list=list_schema("List versions of a collection", CollectionVersionSerializer, DETAIL_ERRORS),
     retrieve=extend_schema(
         summary="One version of a collection",
         parameters=[SLUG, VERSION],

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from django.urls import reverse
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
-from rest_framework.reverse import reverse
 
 from imagedb.models import Collection, CollectionVersion, CurationLogEntry
 
@@ -16,8 +16,9 @@ class VersionAddressField(serializers.HyperlinkedIdentityField):
     """Address of something of a version."""
 
     def get_url(self, obj: Any, view_name: str, request: Any, format: Any) -> str:
-        kwargs = {"slug": obj.collection.slug, "version": obj.version}
-        return reverse(view_name, kwargs=kwargs, request=request, format=format)
+        # Django's reverse: REST framework's hands ?format= on, which these addresses may not have.
+        address = reverse(view_name, kwargs={"slug": obj.collection.slug, "version": obj.version})
+        return request.build_absolute_uri(address)
 
 
 class FrozenVersionAddressField(VersionAddressField):

@@ -141,7 +141,11 @@ class ImageFilter(django_filters.FilterSet):
 
     def of_family(self, queryset: QuerySet, name: str, value: str) -> QuerySet:
         attacks = list(Attack.objects.filter(family=value).values_list("pk", flat=True))
-        return queryset.filter(ids_first(Q(attack__in=attacks))) if attacks else queryset.none()
+        if not attacks:
+            return queryset.none()
+        target_model = self.form.cleaned_data.get("target_model")  # by both there are fewer ids to look up
+        narrowed = {"target_model": target_model} if target_model else {}
+        return queryset.filter(ids_first(Q(attack__in=attacks, **narrowed)))
 
     def of_class(self, queryset: QuerySet, name: str, value: int) -> QuerySet:
         return queryset.filter(image_class=_key(ImageClass.objects.filter(index=value)))

@@ -93,11 +93,10 @@ class CollectionReferenceSerializer(serializers.ModelSerializer):
 
 
 class ImageSerializer(serializers.ModelSerializer):
-    """An image of the catalogue.
+    """An image of the catalogue."""
 
-    Takes rows of ``imagedb.selectors.image_rows``, which are made of whole pages at once; the fields here say what is
-    in them, to the schema and to CSV, and only the addresses are added.
-    """
+    # Takes rows of imagedb.selectors.image_rows, which are made of whole pages at once. The fields here say what is in
+    # them, to the schema and to CSV; only the addresses are added.
 
     id = serializers.UUIDField(read_only=True)
     source = serializers.UUIDField(  # type: ignore[assignment]  # shadows Field.source, as its metaclass allows
@@ -148,6 +147,8 @@ class ImageSerializer(serializers.ModelSerializer):
             "file",
             "thumbnail",
         ]
+        # Empty where nothing was measured. (What cannot be edited is not taken for one that may be left blank.)
+        extra_kwargs = {"comparison": {"allow_blank": True}}
 
     def get_fields(self) -> dict[str, Any]:
         # "class" is the field's word and Python's too, so that it cannot be declared above.

@@ -278,18 +278,17 @@ REST_FRAMEWORK = {
 }
 # Requests of one account, or of one address without an account: NUMBER/second, minute, hour or day; or off.
 THROTTLE_RATES = {}
-for _scope, _default in {
-    "lists": "300/minute",
-    "files": "3000/minute",
-    "uploads": "600/minute",
-    "log_in": "60/hour",
-    "sign_up": "20/hour",
+for _scope, _rate in {
+    "lists": env.str("THROTTLE_LISTS", default="300/minute"),
+    "files": env.str("THROTTLE_FILES", default="3000/minute"),
+    "uploads": env.str("THROTTLE_UPLOADS", default="600/minute"),
+    "log_in": env.str("THROTTLE_LOG_IN", default="60/hour"),
+    "sign_up": env.str("THROTTLE_SIGN_UP", default="20/hour"),
 }.items():
-    _variable = f"THROTTLE_{_scope.upper()}"
     try:
-        THROTTLE_RATES[_scope] = parse_rate(env.str(_variable, default=_default))
+        THROTTLE_RATES[_scope] = parse_rate(_rate)
     except ValueError as error:
-        raise ImproperlyConfigured(f"{_variable}: {error}") from None
+        raise ImproperlyConfigured(f"THROTTLE_{_scope.upper()}: {error}") from None
 SPECTACULAR_SETTINGS = {
     "TITLE": "Scooter API",
     "DESCRIPTION": "Images, attacks, target models and leaderboard of the Scooter platform.",
@@ -299,6 +298,11 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "COMPONENT_SPLIT_REQUEST": True,
+    # Fields of one name with different words to choose from; without a name of its own, one gets a number.
+    "ENUM_NAME_OVERRIDES": {
+        "ImportStatusEnum": "imagedb.models.imports.ImportStatus",
+        "UploadStatusEnum": "imagedb.models.uploads.UploadStatus",
+    },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "scooter_site.common.throttling.document_throttling",

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html
@@ -24,8 +24,9 @@ from imagedb.admin.image_actions import ImageActions
 from imagedb.admin.image_forms import ImageForm
 from imagedb.admin.rules import RulesTold
 from imagedb.models import CollectionImage, Image, ImageKind, Prediction
-from imagedb.selectors import is_as_intended, visible_images
+from imagedb.selectors import clean_images_taken_for_another_class, is_as_intended, visible_images
 from imagedb.selectors.collections import may_curate, visible_versions
+from imagedb.selectors.ids_first import ids_first
 from imagedb.selectors.search import search_images
 from imagedb.services.images import delete_images
 from imagedb.services.importing import own_groups
@@ -53,7 +54,7 @@ class VerifiedFilter(DropdownFilter):
             case "yes":
                 return queryset.filter(verified=True, is_as_intended=True)
             case "wrong":
-                return queryset.filter(verified=True, is_as_intended=False)
+                return queryset.filter(ids_first(Q(pk__in=clean_images_taken_for_another_class())))
             case "no":
                 return queryset.filter(verified=False)
             case _:

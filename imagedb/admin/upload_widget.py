@@ -19,7 +19,7 @@ class PartUploadWidget(UnfoldAdminFileFieldWidget):
     upload_id = ""
 
     class Media:
-        js = ("admin_pages/upload.js",)
+        js = ("admin_pages/upload_sending.js", "admin_pages/upload.js")
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         # Not as a template of the widget: the renderer of forms knows the templates of apps only.

@@ -1,6 +1,6 @@
 """How images are joined with what describes them."""
 
-from django.db.models import Case, Exists, OuterRef, Q, QuerySet, When
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, When
 
 from imagedb.models import ImageKind, Prediction
 
@@ -24,3 +24,13 @@ def is_as_intended() -> Case:
         When(kind=ImageKind.MODIFIED, then=Exists(_predictions_of_own_target_model().exclude(own_class))),
         default=Exists(_predictions()) & ~Exists(_predictions().exclude(own_class)),
     )
+
+
+def clean_images_taken_for_another_class() -> QuerySet[Prediction, int]:
+    """Keys of the clean images of which some target model names another class than their own.
+
+    What ``is_as_intended`` says of the clean ones that have an answer, asked the other way round: over a million
+    images that takes a tenth of the time.
+    """
+    wrong = Prediction.objects.filter(image__kind=ImageKind.CLEAN).exclude(predicted_class=F("image__image_class"))
+    return wrong.order_by().values_list("image", flat=True)

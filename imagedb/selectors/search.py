@@ -76,7 +76,8 @@ def _any_of(said: Q, described: list[tuple[str, list[int]]]) -> Q:
         return reduce(or_, conditions, said)
     if _expected_count(said) > OFTEN_SAID or sum(map(_expected_count, conditions)) > OFTEN_DESCRIBED:
         return reduce(or_, conditions, said)
-    if Image.objects.filter(said).exists():
+    # Counted rather than asked whether there is one: for the first of many that it expects PostgreSQL reads the table.
+    if Image.objects.filter(said).count():
         return ids_first(said, *conditions)
     match described:
         case []:

@@ -1,6 +1,6 @@
 """Everything about one pair, and about several beside each other: the parts of this package put together."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -14,7 +14,16 @@ from leaderboard.statistics.mixed_model import MixedModel, NotEstimable, fit_mix
 from leaderboard.statistics.ranking import rank
 from leaderboard.statistics.ratings import Ratings
 from leaderboard.statistics.reliability import Reliability, describe_reliability, within_kind
-from leaderboard.statistics.robustness import Robustness, bootstrap_difference, check_robustness
+from leaderboard.statistics.robustness import (
+    MeanDifference,
+    Robustness,
+    bootstrap_difference,
+    check_robustness,
+    couples,
+)
+
+# Fourth powers of ratings are still numbers.
+LEAST_WIDTH, MOST_WIDTH = 1e-30, 1e30
 
 
 @dataclass(frozen=True)
@@ -28,6 +37,8 @@ class RatingScale:
     def __post_init__(self) -> None:
         if not self.minimum < self.maximum:
             raise ValueError(f"the scale's minimum must be below its maximum, not {self.minimum} and {self.maximum}")
+        if not LEAST_WIDTH <= self.maximum - self.minimum <= MOST_WIDTH:
+            raise ValueError(f"the scale must be from {LEAST_WIDTH:g} to {MOST_WIDTH:g} points wide")
 
     @property
     def middle(self) -> float:
@@ -47,6 +58,7 @@ class Analysis:
     not_estimable: str  # why there is no mixed model; empty if there is one
     equivalence: Equivalence | None
     robustness: Robustness
+    couples: MeanDifference | None  # modified images against their own sources; None too if no sources were given
     bootstrap_interval: tuple[float, float] | None
     reliability: Reliability
     reliability_modified: Reliability
@@ -61,12 +73,14 @@ def analyse(
     alpha: float = 0.05,
     seed: int = 0,
     bootstrap_repeats: int = 0,
+    source_of: Mapping[int, int] | None = None,
 ) -> Analysis:
     """Analyse n >= 0 ratings of one pair, given in the scale's own direction.
 
     ``bound`` is the equivalence bound in points; by default 5 % of the scale's width. ``bootstrap_repeats`` other than
-    0 adds the intervals that draw participants anew (AUC: ten times as many). Never NaN: what the ratings do not
-    determine is None. Raises ValueError for a rating outside the scale.
+    0 adds the intervals that draw participants anew (AUC: ten times as many). ``source_of`` maps codes of modified
+    images to codes of the clean images that they were made from, where that is known. Never NaN: what the ratings do
+    not determine is None. Raises ValueError for a rating outside the scale.
     """
     if ratings.values.size and not (scale.minimum <= ratings.values.min() and ratings.values.max() <= scale.maximum):
         raise ValueError(f"a rating lies outside the scale from {scale.minimum} to {scale.maximum}")
@@ -90,6 +104,7 @@ def analyse(
         not_estimable=not_estimable,
         equivalence=equivalence,
         robustness=check_robustness(ratings, model, equivalence, bound=bound, alpha=alpha),
+        couples=couples(ratings, source_of or {}, bound=bound, alpha=alpha),
         bootstrap_interval=bootstrap_difference(ratings, repeats=bootstrap_repeats, level=1 - 2 * alpha, seed=seed)
         if bootstrap_repeats and model
         else None,

@@ -10,6 +10,9 @@ from enum import StrEnum
 
 from scipy import stats
 
+# A smaller level has no quantile that is a number for every study.
+LEAST_ALPHA = 1e-9
+
 
 class Verdict(StrEnum):
     """What the ratings say of a pair, at the level alpha and for the bounds that were set beforehand."""
@@ -48,11 +51,11 @@ def two_one_sided_tests(
 ) -> Equivalence:
     """Test a difference against -bound and +bound.
 
-    ``bound`` and ``standard_error`` are positive, ``alpha`` lies between 0 and 0.5. Raises ValueError otherwise.
+    ``bound`` and ``standard_error`` are positive, ``alpha`` lies between 1e-9 and 0.5. Raises ValueError otherwise.
     """
-    if not (bound > 0 and standard_error > 0 and 0 < alpha < 0.5):
+    if not (bound > 0 and standard_error > 0 and LEAST_ALPHA < alpha < 0.5):
         raise ValueError(
-            "bound and standard_error must be positive and alpha between 0 and 0.5, "
+            "bound and standard_error must be positive and alpha between 1e-9 and 0.5, "
             f"not {bound}, {standard_error}, {alpha}"
         )
     t_lower = (difference + bound) / standard_error

@@ -40,7 +40,8 @@ def predict_image_effects(ratings: Ratings, model: MixedModel) -> ImageEffects:
     fixed[:size, 0] = modified.products.sum(axis=1)
     fixed[size:, 1] = clean.products.sum(axis=1)
     pull = np.append(modified.sums, clean.sums) - fixed @ evaluation.coefficients
-    solve = linalg.cho_solve((factor, False), scale.T)  # M^-1 Lambda'
+    # M^-1 Lambda'. Below the diagonal the factor is not filled: whatever is there is not read, and must not be checked.
+    solve = linalg.cho_solve((factor, False), scale.T, check_finite=False)
     participants = scale @ (solve @ pull)
     # Joint posterior covariance, relative to the residual variance, of participants' effects plus fixed effects.
     within = scale @ solve

@@ -38,12 +38,21 @@ PARAMETER_NAMES = (
     "clean images",
 )
 BOUNDS = ((0, None), (None, None), (0, None), (0, None), (0, None))
-# Two starts that lie on different sides of most optima; the second is used when the first ends on a boundary.
-STARTS = ((0.6, 0.0, 0.6, 0.5, 0.5), (0.15, 0.05, 0.15, 1.0, 1.0))
+# Starts with participants' effects on the two kinds unrelated, and opposed: with a variance of zero there are optima on
+# both sides. The second is used when the first ends on a boundary.
+STARTS = ((0.6, 0.0, 0.6, 0.5, 0.5), (0.6, -0.6, 0.3, 0.3, 0.3))
+# A criterion lower by less than this is not lower.
+NOT_LOWER = 1e-6
+# So far beside zero it is looked whether a standard deviation should be more: at zero itself the slope is none.
+BESIDE_ZERO = 0.1
 # A relative standard deviation below this is tried at exactly zero.
 NEARLY_ZERO = 0.02
 # Derivatives of the gradient are taken over steps of this size; the gradient is exact to about 1e-9.
 STEP = 1e-4
+# With fewer degrees of freedom nothing is known of the standard error, and quantiles are no numbers any more.
+LEAST_DEGREES = 0.1
+# A direction is flat if the deviance curves less along it than this share of its strongest curvature.
+FLAT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -81,8 +90,8 @@ class MixedModel:
 def fit_mixed_model(ratings: Ratings) -> MixedModel:
     """Fit the model of the module's docstring. Raises NotEstimable, saying what is missing.
 
-    Needs two participants or more, ratings of both kinds, more than one image of each kind, and ratings that differ
-    from what the fixed effects say.
+    Needs, of each kind, two images or more and two participants or more who rated it; and ratings that differ from what
+    the fixed effects say.
     """
     _refuse_unless_estimable(ratings)
     problem = RemlCriterion(ratings)
@@ -94,6 +103,8 @@ def fit_mixed_model(ratings: Ratings) -> MixedModel:
     modified, clean = evaluation.coefficients
     free = [index for index in range(5) if index not in at_zero]
     degrees_of_freedom, is_flat = _satterthwaite(problem, theta, sigma, free, variance, gradient)
+    if degrees_of_freedom < LEAST_DEGREES:
+        raise NotEstimable("the ratings do not tell how uncertain the difference is: there are too few of them")
     boundary = [PARAMETER_NAMES[index] for index in sorted(at_zero)]
     if is_flat:
         boundary.append("some variances could not be told apart")
@@ -111,9 +122,11 @@ def fit_mixed_model(ratings: Ratings) -> MixedModel:
 
 
 def _refuse_unless_estimable(ratings: Ratings) -> None:
-    if ratings.participant_count < 2:
-        raise NotEstimable("two participants or more are needed to know how participants differ")
     for kind, of_kind in (("modified", ratings.is_modified), ("clean", ~ratings.is_modified)):
+        # How participants differ on a kind that one of them rated is unknown, and with it how uncertain the mean is.
+        participants = np.unique(ratings.participants[of_kind]).size
+        if participants < 2:
+            raise NotEstimable(f"two participants or more must have rated {kind} images; {participants} did")
         images = np.unique(ratings.images[of_kind]).size
         if images < 2:
             raise NotEstimable(f"two {kind} images or more are needed; there are {images}")
@@ -137,8 +150,8 @@ def _minimise(problem: RemlCriterion, fixed: set[int]) -> tuple[Vector, set[int]
     best: tuple[float, Vector, set[int]] | None = None
     for start in STARTS:
         theta = _descend(problem, np.array(start), fixed)
-        theta, at_zero = _settle_boundary(problem, theta, fixed)
-        criterion = problem.evaluate(theta).criterion
+        theta, at_zero, criterion = _settle_boundary(problem, theta, fixed)
+        theta, at_zero, criterion = _leave_boundary(problem, theta, at_zero, criterion, fixed)
         if best is None or criterion < best[0]:
             best = criterion, theta, at_zero
         if not at_zero:
@@ -170,10 +183,10 @@ def _descend(problem: RemlCriterion, start: Vector, fixed: set[int]) -> Vector:
     return theta.copy()
 
 
-def _settle_boundary(problem: RemlCriterion, theta: Vector, fixed: set[int]) -> tuple[Vector, set[int]]:
+def _settle_boundary(problem: RemlCriterion, theta: Vector, fixed: set[int]) -> tuple[Vector, set[int], float]:
     """Put standard deviations that are nearly zero to exactly zero where that is no worse, and descend once more."""
     zero = set(fixed)
-    criterion = problem.evaluate(theta).criterion
+    criterion = float(problem.evaluate(theta).criterion)
     for index in (L22, L11, IMAGE_MODIFIED, IMAGE_CLEAN):
         if index in zero or abs(theta[index]) >= NEARLY_ZERO:
             continue
@@ -185,10 +198,34 @@ def _settle_boundary(problem: RemlCriterion, theta: Vector, fixed: set[int]) -> 
             candidate[L22], candidate[L21] = np.hypot(theta[L21], theta[L22]), 0.0
             held = (held | {L21}) - {L22}
         candidate = _descend(problem, candidate, held)
-        candidate_criterion = problem.evaluate(candidate).criterion
-        if candidate_criterion <= criterion + 1e-6:
+        candidate_criterion = float(problem.evaluate(candidate).criterion)
+        if candidate_criterion <= criterion + NOT_LOWER:
             theta, criterion, zero = candidate, candidate_criterion, held
-    return theta, zero
+    return theta, zero, criterion
+
+
+def _leave_boundary(
+    problem: RemlCriterion, theta: Vector, at_zero: set[int], criterion: float, fixed: set[int]
+) -> tuple[Vector, set[int], float]:
+    """Descend again from beside zeros that a descent ran into too early, as long as that leads lower."""
+    while True:
+        beside = []
+        for index in sorted(at_zero - fixed - {L21}):
+            # Without an effect on modified images the effects on the two kinds may be related in any way.
+            for turn in (0.0, np.pi / 4, -np.pi / 4) if index == L11 else (0.0,):
+                candidate = theta.copy()
+                candidate[index] = BESIDE_ZERO
+                if turn:
+                    length = np.hypot(theta[L21], theta[L22])
+                    candidate[L21], candidate[L22] = length * np.sin(turn), length * np.cos(turn)
+                beside.append((float(problem.evaluate(candidate).criterion), candidate))
+        lowest, start = min(beside, key=lambda one: one[0], default=(np.inf, theta))
+        if lowest > criterion - NOT_LOWER:
+            return theta, at_zero, criterion
+        found = _settle_boundary(problem, _descend(problem, start, fixed), fixed)
+        if found[2] > criterion - NOT_LOWER:
+            return theta, at_zero, criterion
+        theta, at_zero, criterion = found
 
 
 def _satterthwaite(
@@ -196,6 +233,8 @@ def _satterthwaite(
 ) -> tuple[float, bool]:
     """Degrees of freedom of the difference; and whether the deviance is flat in some direction, which is left out."""
     indices = [*free, 5]
+    # In units of the residual standard deviation, as theta is: what is flat must not depend on the scale's points.
+    units = np.append(np.ones(len(free)), sigma)
     hessian = np.empty((len(indices), len(indices)))
     for row, index in enumerate(indices):
         if index == 5:
@@ -209,11 +248,12 @@ def _satterthwaite(
             above = problem.evaluate(theta + shift).deviance_gradient(sigma)
             below = problem.evaluate(theta - shift).deviance_gradient(sigma)
         hessian[row] = (above - below)[indices] / (2 * step)
+    hessian *= np.outer(units, units)
     curvatures, directions = np.linalg.eigh((hessian + hessian.T) / 2)
-    is_determined = curvatures > 1e-6 * curvatures.max()
-    along = directions[:, is_determined].T @ gradient[indices]
+    is_determined = curvatures > FLAT * curvatures.max()
+    along = directions[:, is_determined].T @ (units * gradient[indices]) / variance
     spread = float((along**2 * 2 / curvatures[is_determined]).sum())
-    return 2 * variance**2 / spread, not bool(is_determined.all())
+    return 2 / spread, not bool(is_determined.all())
 
 
 def _variance_components(theta: Vector, sigma: float) -> VarianceComponents:

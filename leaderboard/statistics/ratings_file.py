@@ -1,6 +1,7 @@
 """Ratings from a CSV file of another study: columns ``rating, pid, image_type, image_id``, others are ignored."""
 
 import csv
+import io
 import math
 from pathlib import Path
 
@@ -16,50 +17,75 @@ class UnreadableRatings(ValueError):
 
 
 def read_ratings(path: Path, scale: RatingScale) -> Ratings:
-    """Read a CSV file in UTF-8, separated by ``,`` or ``;``. Every row must be complete and every rating on the scale.
+    """Read a CSV file in UTF-8, separated by ``,``, ``;`` or tabs. Every row must be complete.
 
-    Raises UnreadableRatings.
+    Every rating must lie on the scale. Raises UnreadableRatings.
     """
+    return _read(path, scale, COLUMNS)[0]
+
+
+def read_ratings_and_sources(path: Path, scale: RatingScale, source_column: str) -> tuple[Ratings, dict[int, int]]:
+    """The same with the codes of modified images and those of their own clean sources, of which both were rated.
+
+    ``source_column`` holds, in rows of modified images, the image_id of the clean source; it may be empty.
+    """
+    ratings, sources = _read(path, scale, (*COLUMNS, source_column.strip().lower()))
+    clean = {str(ratings.image_ids[code]): code for code in ratings.images[~ratings.is_modified].tolist()}
+    source_of: dict[int, int] = {}
+    for code, (line, source) in zip(ratings.images.tolist(), sources, strict=True):
+        if source in clean and source_of.setdefault(code, clean[source]) != clean[source]:
+            raise UnreadableRatings(
+                f"{path}, line {line}, column {source_column}: image {ratings.image_ids[code]} has another source above"
+            )
+    return ratings, source_of
+
+
+def _read(path: Path, scale: RatingScale, wanted: tuple[str, ...]) -> tuple[Ratings, list[tuple[int, str]]]:
+    """The ratings, and for each its line and the source of its image, empty if none is given or none ``wanted``."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise UnreadableRatings(f"{path}: cannot be read ({error.strerror or error})") from error
     except UnicodeDecodeError as error:
         raise UnreadableRatings(f"{path}: is not UTF-8 text (byte {error.start}); save it as CSV in UTF-8") from error
-    lines = text.splitlines(keepends=True)
-    separator = ";" if lines and lines[0].count(";") > lines[0].count(",") else ","
-    rows = csv.reader(lines, delimiter=separator, strict=True)
+    header = text.partition("\n")[0]
+    # Lines end as the csv module says: not at the other signs that Python takes for ends of lines, inside an id.
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=header.count), strict=True)
     columns: list[list[object]] = [[], [], [], []]
+    sources: list[tuple[int, str]] = []
     try:
-        positions = _positions(path, next(rows, []))
+        positions = _positions(path, next(rows, []), wanted)
         for row in rows:
             if any(cell.strip() for cell in row):
                 for column, value in zip(columns, _values(path, rows.line_num, row, positions, scale), strict=True):
                     column.append(value)
+                named = [row[position].strip() for position in positions[4:] if position < len(row)]
+                sources.append((rows.line_num, named[0] if named and columns[1][-1] else ""))
     except csv.Error as error:
         raise UnreadableRatings(f"{path}, line {rows.line_num}: is not CSV ({error})") from error
     if not columns[0]:
         raise UnreadableRatings(f"{path}: has no ratings below its header")
     values, is_modified, participants, images = columns
-    return Ratings.from_columns(values, is_modified, participants, images)  # type: ignore[arg-type]
+    ratings = Ratings.from_columns(values, is_modified, participants, images)  # type: ignore[arg-type]
+    return ratings, sources
 
 
-def _positions(path: Path, header: list[str]) -> list[int]:
+def _positions(path: Path, header: list[str], wanted: tuple[str, ...]) -> list[int]:
     names = [name.strip().lower() for name in header]
-    for column in COLUMNS:
+    for column in wanted:
         if names.count(column) != 1:
             problem = "is missing" if column not in names else "is there twice"
             raise UnreadableRatings(
-                f"{path}, line 1: column {column} {problem}; the header must name {', '.join(COLUMNS)}"
+                f"{path}, line 1: column {column} {problem}; the header must name {', '.join(wanted)}"
             )
-    return [names.index(column) for column in COLUMNS]
+    return [names.index(column) for column in wanted]
 
 
 def _values(
     path: Path, line: int, row: list[str], positions: list[int], scale: RatingScale
 ) -> tuple[float, bool, str, str]:
     cells = {}
-    for column, position in zip(COLUMNS, positions, strict=True):
+    for column, position in zip(COLUMNS, positions, strict=False):
         cells[column] = row[position].strip() if position < len(row) else ""
         if not cells[column]:
             raise UnreadableRatings(f"{path}, line {line}, column {column}: is empty")

@@ -27,7 +27,8 @@ Matrix = NDArray[np.float64]
 # Parameters, all relative to the residual standard deviation: Cholesky factor of the participants' covariance in
 # (modified, clean) coordinates, then the images' standard deviations.
 L11, L21, L22, IMAGE_MODIFIED, IMAGE_CLEAN = range(5)
-# A residual sum of squares below this share of the total is none: there are as many effects as ratings.
+# A residual sum of squares below this share of the total is none: there are as many effects as ratings, or
+# the ratings have no spread beside the effects.
 LEAST_RESIDUAL = 1e-9
 # Above this many numbers the groups' cross products are not kept but summed anew each time (about 400 MB).
 MOST_NUMBERS_KEPT = 50_000_000
@@ -223,7 +224,7 @@ class RemlCriterion:
         upper, lower = solved[:size], solved[size:]
         schur = _corner(modified, 0) + _corner(clean, 1) - right_side.T @ solved
         if schur[2, 2] - _explained(schur) < LEAST_RESIDUAL * self.total_sum_of_squares:
-            raise NotEstimable("there are too few ratings: the model fits them exactly and leaves nothing to judge by")
+            raise NotEstimable("the model fits the ratings exactly and leaves no spread to judge by")
 
         inverse, _ = linalg.lapack.dpotri(factor, lower=0)  # its upper triangle only
         n11, n12, n22 = inverse[:size, :size], inverse[:size, size:], inverse[size:, size:]

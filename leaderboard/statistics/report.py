@@ -7,7 +7,7 @@ from leaderboard.statistics.analysis import Analysis, Comparison, Place
 from leaderboard.statistics.equivalence import Equivalence
 from leaderboard.statistics.mixed_model import MixedModel
 from leaderboard.statistics.reliability import Reliability
-from leaderboard.statistics.robustness import Robustness
+from leaderboard.statistics.robustness import MeanDifference, Robustness
 
 
 def as_json(analysis: Analysis, place: Place | None = None) -> dict[str, Any]:
@@ -39,6 +39,7 @@ def as_json(analysis: Analysis, place: Place | None = None) -> dict[str, Any]:
             "clean_images": _reliability(analysis.reliability_clean),
         },
         "robustness": _robustness(analysis.robustness, analysis.bootstrap_interval),
+        "couples": _mean_difference(analysis.couples),
     }
     if place is not None:
         result["place"] = {
@@ -54,10 +55,10 @@ def as_text(analysis: Analysis, place: Place | None = None) -> str:
     """The analysis as a results section would tell it."""
     described, detection, model = analysis.descriptives, analysis.detection, analysis.mixed_model
     sentences = [
-        f"{described.participants} participants gave {described.ratings} ratings of {described.modified.images} "
-        f"modified and {described.clean.images} clean images"
-        + (f" ({analysis.repeated_answers} of them repeated answers)" if analysis.repeated_answers else "")
-        + f", on a scale from {analysis.scale.minimum:g} to {analysis.scale.maximum:g} whose high end means "
+        f"{_count(described.participants, 'participant')} gave {_count(described.ratings, 'rating')}"
+        + (f" ({analysis.repeated_answers} of them repeated)" if analysis.repeated_answers else "")
+        + f" of {described.modified.images} modified and {_count(described.clean.images, 'clean image')}, on a scale "
+        f"from {analysis.scale.minimum:.12g} to {analysis.scale.maximum:.12g} whose high end means "
         + ("modified." if analysis.scale.high_means_modified else "clean."),
         f"Modified images were rated {_mean(described.modified.mean, described.modified.sd)}, clean images "
         f"{_mean(described.clean.mean, described.clean.sd)}.",
@@ -75,6 +76,12 @@ def as_text(analysis: Analysis, place: Place | None = None) -> str:
     sentences += analysis.robustness.disagreements or (
         ["Participants' mean differences and the order of the answers say the same."] if model else []
     )
+    if couples := analysis.couples:
+        sentences.append(
+            f"Beside the images modified from them, {couples.count} clean images were rated "
+            f"{couples.difference:+.3f} points from them (SE {couples.standard_error:.3f}): "
+            f"{couples.equivalence.verdict}."
+        )
     reliability = analysis.reliability
     if reliability.icc_single is not None and reliability.krippendorff_alpha is not None:
         sentences.append(
@@ -175,16 +182,9 @@ def _equivalence(equivalence: Equivalence | None) -> dict[str, Any] | None:
 
 
 def _robustness(robustness: Robustness, bootstrap: tuple[float, float] | None) -> dict[str, Any]:
-    means, ordinal = robustness.participant_means, robustness.ordinal
+    ordinal = robustness.ordinal
     return {
-        "participant_means": means
-        and {
-            "count": means.count,
-            "difference_clean_minus_modified": means.difference,
-            "standard_error": means.standard_error,
-            "df": means.degrees_of_freedom,
-            "equivalence": _equivalence(means.equivalence),
-        },
+        "participant_means": _mean_difference(robustness.participant_means),
         "ordinal": ordinal
         and {
             "participants": ordinal.participants,
@@ -194,6 +194,18 @@ def _robustness(robustness: Robustness, bootstrap: tuple[float, float] | None) -
         },
         "bootstrap_interval": _pair(bootstrap),
         "disagreements": list(robustness.disagreements),
+    }
+
+
+def _mean_difference(means: MeanDifference | None) -> dict[str, Any] | None:
+    if means is None:
+        return None
+    return {
+        "count": means.count,
+        "difference_clean_minus_modified": means.difference,
+        "standard_error": means.standard_error,
+        "df": means.degrees_of_freedom,
+        "equivalence": _equivalence(means.equivalence),
     }
 
 
@@ -209,6 +221,10 @@ def _reliability(reliability: Reliability) -> dict[str, float | None]:
 
 def _pair(interval: tuple[float, float] | tuple[int, int] | None) -> list[float] | None:
     return list(interval) if interval else None
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number} {name}" + ("" if number == 1 else "s")
 
 
 def _mean(mean: float | None, sd: float | None) -> str:

@@ -99,17 +99,18 @@ def couples(
 ) -> MeanDifference | None:
     """Two one-sided tests of the differences between modified images and their own sources.
 
-    ``source_of`` maps codes of modified images to codes of their clean sources. Means over whoever rated each. None
-    with fewer than two couples of which both images were rated, or without spread.
+    ``source_of`` maps codes of modified images to codes of their clean sources. Means over whoever rated each; the
+    differences of several modified images from one source are one difference, their mean. None with fewer than two
+    sources of which a modified image was rated too, or without spread.
     """
     counts = np.bincount(ratings.images, minlength=ratings.image_count)
     sums = np.bincount(ratings.images, ratings.values, minlength=ratings.image_count)
-    differences = [
-        sums[source] / counts[source] - sums[image] / counts[image]
-        for image, source in source_of.items()
-        if counts[image] and counts[source]
-    ]
-    return _mean_difference(np.array(differences), bound, alpha) if len(differences) >= 2 else None
+    of_source: dict[int, list[float]] = {}
+    for image, source in source_of.items():
+        if counts[image] and counts[source]:
+            of_source.setdefault(source, []).append(sums[source] / counts[source] - sums[image] / counts[image])
+    differences = np.array([np.mean(own) for own in of_source.values()])
+    return _mean_difference(differences, bound, alpha) if differences.size >= 2 else None
 
 
 def ordinal_check(ratings: Ratings) -> OrdinalCheck | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from rest_framework import serializers
 from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.response import Response
 
 from scooter_site.common.csv_text import cell
 
@@ -44,8 +45,14 @@ class JSONLinesRenderer(_ListRenderer):
     format = "jsonl"
 
     def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: Any = None) -> bytes:
+        if not (rows := self.rows(data)):
+            # REST framework takes what is empty for no answer, and its type away; here it is a list of nothing.
+            renderer_context["response"].add_post_render_callback(self._keep_type)
         to_json = JSONRenderer()
-        return b"".join(to_json.render(row) + b"\n" for row in self.rows(data))
+        return b"".join(to_json.render(row) + b"\n" for row in rows)
+
+    def _keep_type(self, response: Response) -> None:
+        response["Content-Type"] = f"{self.media_type}; charset={self.charset}"
 
 
 def columns(serializer: serializers.Serializer, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

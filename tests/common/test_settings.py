@@ -47,6 +47,7 @@ def test_production_settings_are_accepted_and_use_https():
         ({"REDIS_URL": None}, "REDIS_URL is not set"),
         ({"S3_URL": "https://KEY:hush@files.example.org/bucket"}, "region is missing"),
         ({"X_ACCEL_PREFIX": "stored-files"}, "X_ACCEL_PREFIX must begin and end with a slash"),
+        ({"THROTTLE_LOG_IN": "often"}, "THROTTLE_LOG_IN: 'often' is not a rate"),
     ],
 )
 def test_insecure_production_settings_are_refused(variables, message):

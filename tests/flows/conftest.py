@@ -61,7 +61,8 @@ def open_page(browser: Browser):
     @contextmanager
     def opened(*, faults_expected: bool = False, **options: Any) -> Iterator[Page]:
         context = browser.new_context(**{"viewport": {"width": 1440, "height": 900}, **options})
-        context.set_default_timeout(15_000)
+        # Only what hangs takes this long: tests share the machine, and a first page also waits for its scripts.
+        context.set_default_timeout(60_000)
         faults = Faults(context)
         yield context.new_page()
         context.close()

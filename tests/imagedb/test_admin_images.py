@@ -32,9 +32,11 @@ def test_a_modified_image_is_shown_beside_its_source(client, researcher):
 def test_images_are_found_by_filename_digest_and_class(client, researcher):
     image = factories.clean_image(original_filename="roofs/snowy.png", image_class=factories.image_class(409))
     factories.clean_image()
-    for words in ("snowy", image.original_sha256[:12], image.image_class.name, str(image.public_id)):
-        page = client.get(IMAGES, {"q": words})
-        assert [found.pk for found in page.context["cl"].result_list] == [image.pk], words
+    digest, name = image.original_sha256, image.image_class.name
+    for words in ("snowy", f"roofs {name}", digest, digest.upper(), str(image.public_id), image.public_id.hex):
+        assert filtered(client, q=words) == {image.pk}, words
+    for words in ("nowy", "snowy cat", digest[:12], str(image.public_id)[:13], "0" * 64):
+        assert filtered(client, q=words) == set(), words
 
 
 def filtered(client, **query):

@@ -141,7 +141,7 @@ def test_an_empty_list_has_a_header_and_no_rows(client):
     response = client.get(IMAGES, {"format": "csv"})
     assert response.content.decode().startswith("id,kind,class_index,")
     assert table(response) == []
-    assert client.get(IMAGES, {"format": "jsonl"}).content == b""
+    assert lines(client.get(IMAGES, {"format": "jsonl"})) == []
 
 
 def test_attacks_target_models_and_classes(client):
@@ -159,6 +159,19 @@ def test_attacks_target_models_and_classes(client):
     classes = table(client.get("/api/v1/classes/?format=csv&page_size=500"))
     assert [row["index"] for row in classes] == [str(number) for number in range(500)]
     assert lines(client.get("/api/v1/classes/?format=jsonl&page_size=1"))[0]["synset"] == "n01440764"
+
+
+def test_collections_and_their_versions(client):
+    collection_with("set", factories.clean_image(), versions=("1.0", "1.1"))
+    address = "/api/v1/collections/"
+    collection = table(client.get(f"{address}?format=csv"))[0]
+    assert (collection["slug"], collection["target_model"], collection["versions_version"]) == ("set", "", "1.0;1.1")
+    versions = client.get(f"{address}set/versions/").json()["results"]
+    assert [version["image_count"] for version in versions] == [1, 1]
+    assert lines(client.get(f"{address}set/versions/?format=jsonl")) == versions
+    assert [row["manifest"] for row in table(client.get(f"{address}set/versions/?format=csv"))] == [
+        f"http://testserver{address}set/versions/{version}/manifest/" for version in ("1.0", "1.1")
+    ]
 
 
 @pytest.mark.parametrize("name", ["csv", "jsonl"])

@@ -98,6 +98,12 @@ class TestVisibility:
         source = factories.clean_image(visibility="private")
         image = factories.modified_image(source, attack=factories.attack(), target_model=None)
         assert client.get(f"{IMAGES}{image.public_id}/").data["source"] is None
+        (row,) = client.get(IMAGES).json()["results"]
+        assert (row["id"], row["source"]) == (str(image.public_id), None)
+        for name in ("csv", "jsonl"):
+            answer = client.get(IMAGES, {"format": name}).content.decode()
+            assert str(image.public_id) in answer
+            assert str(source.public_id) not in answer
         assert listed(client, source=str(source.public_id)) == set()
         root = with_token(user("root", is_staff=True, is_superuser=True))
         assert root.get(f"{IMAGES}{image.public_id}/").data["source"] == str(source.public_id)

@@ -2,6 +2,9 @@
 
 import io
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -47,12 +50,37 @@ def test_json(some_ratings):
         "ratings",
         "participants",
         "images",
+        "mean_modified",
+        "sd_modified",
+        "mean_clean",
+        "sd_clean",
         "mixed_model",
         "equivalence",
         "auc",
         "reliability",
         "robustness",
     } <= set(result)
+    assert set(result["mixed_model"]) == {
+        "reml_criterion",
+        "intercept_modified",
+        "difference_clean_minus_modified",
+        "standard_error",
+        "satterthwaite_df",
+        "ci90",
+        "ci95",
+        "boundary",
+        "boundary_parameters",
+        "variance_components",
+    }
+    assert set(result["mixed_model"]["variance_components"]) == {
+        "participant_intercept",
+        "participant_slope",
+        "participant_covariance",
+        "image_modified",
+        "image_clean",
+        "residual",
+    }
+    assert {"bounds", "t_lower", "t_upper", "p_lower", "p_upper", "verdict"} <= set(result["equivalence"])
     assert result["ratings"] == 120
     assert result["equivalence"]["bounds"] == pytest.approx([-0.2, 0.2])
     assert len(result["auc"]["ci95"]) == len(result["robustness"]["bootstrap_interval"]) == 2
@@ -103,6 +131,12 @@ def test_separators_order_and_extra_columns(ratings_file):
         ("rating,rating,pid,image_type,image_id\n", "line 1: column rating is there twice"),
         (HEADER, "has no ratings"),
         (HEADER.encode() + b"1,\xff,real,1\n", "is not UTF-8 text"),
+        (HEADER + '1,"a\nb",real,1\n1,c,fake,1\n', "line 4, column image_type"),
+        # Signs that some take for ends of lines are part of an id.
+        (HEADER + "1,a\x0bb\u2028c,real,1\n1,a,fake,1\n", "line 3, column image_type"),
+        (HEADER + '1,"a,real,1\n', "line 2: is not CSV"),
+        (HEADER + f"{10**400},1,real,1\n", "line 2, column rating"),
+        (HEADER.replace(",", ";") + "1,5;1;real;1\n", "line 2, column rating: '1,5' is no number"),
     ],
 )
 def test_errors_name_file_line_and_column(ratings_file, text, message):
@@ -114,6 +148,101 @@ def test_errors_name_file_line_and_column(ratings_file, text, message):
     assert str(path) in str(error.value)
     assert message in str(error.value)
     assert error.value.returncode == 2
+
+
+def test_tabs_separate_too(ratings_file):
+    rows = "".join(f"{value}\t{pid}\t{kind}\t1\n" for pid in (1, 2) for kind, value in (("real", 2), ("modified", -1)))
+
+    result = json.loads(analyse(ratings_file(HEADER.replace(",", "\t") + rows), *SCALE, "--format", "json"))
+
+    assert (result["ratings"], result["mean_modified"], result["mean_clean"]) == (4, -1.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--alpha", "0"), "--alpha: '0' is not between"),
+        (("--alpha", "0.5"), "--alpha: '0.5' is not between"),
+        (("--alpha", "1e-300"), "--alpha: '1e-300' is not between"),
+        (("--bound=-1",), "--bound: '-1' is not above 0"),
+        (("--bound", "nan"), "--bound: 'nan' is no number"),
+        (("--seed=-1",), "--seed: '-1' is no whole number"),
+        (("--scale-min", "2"), "minimum must be below its maximum"),
+        (("--scale-max", "1e200"), "points wide"),
+    ],
+)
+def test_impossible_settings_are_refused(some_ratings, arguments, message):
+    with pytest.raises(CommandError, match=message):
+        analyse(some_ratings, *SCALE, *arguments)
+
+
+def test_the_program_ends_with_status_2(some_ratings):
+    # As a shell sees it: argparse and the command itself end alike.
+    program = [sys.executable, "manage.py", "analyse_ratings", str(some_ratings), *SCALE]
+    project = Path(__file__).parents[2]
+    for arguments in (["--alpha", "0"], ["--scale-min", "1"]):
+        ended = subprocess.run([*program, *arguments], cwd=project, capture_output=True, text=True)
+
+        assert ended.returncode == 2
+        assert "Traceback" not in ended.stderr
+    assert f"{some_ratings}, line " in ended.stderr
+    assert ", column rating: " in ended.stderr
+
+
+def test_a_file_named_twice_is_refused(some_ratings):
+    with pytest.raises(CommandError, match="named twice") as error:
+        analyse(some_ratings, some_ratings.parent / "." / some_ratings.name, *SCALE)
+
+    assert error.value.returncode == 2
+
+
+def test_files_of_one_name_in_two_folders_are_two(tmp_path, some_ratings):
+    other = tmp_path / "other" / some_ratings.name
+    other.parent.mkdir()
+    other.write_bytes(some_ratings.read_bytes())
+
+    result = json.loads(analyse(some_ratings, other, *SCALE, "--format", "json"))
+
+    assert [pair["file"] for pair in result["pairs"]] == [str(some_ratings), str(other)]
+    assert [pair["place"]["rank"] for pair in result["pairs"]] == [1, 1]
+
+
+class TestSources:
+    TEXT = "rating,pid,image_type,image_id,Source\n" + "".join(
+        f"{value},{pid},{kind},{image},{source}\n"
+        for pid in (1, 2)
+        for value, kind, image, source in [
+            (-2, "modified", "m1", "c1"),
+            (0, "modified", "m2", "c2"),
+            (1, "modified", "m3", "unrated"),
+            (2, "clean", "c1", ""),
+            (1, "real", "c2", ""),
+        ]
+    )
+
+    def test_modified_images_are_held_against_their_own_sources(self, ratings_file):
+        path = ratings_file(self.TEXT)
+
+        couples = json.loads(analyse(path, *SCALE, "--format", "json", "--source-column", "source"))["couples"]
+
+        # Couples (c1, m1) and (c2, m2): 4 and 1, with mean 2.5 and standard error 1.5.
+        assert (couples["count"], couples["difference_clean_minus_modified"]) == (2, pytest.approx(2.5))
+        assert (couples["standard_error"], couples["df"]) == (pytest.approx(1.5), 1)
+        assert "2 clean images were rated +2.500 points" in analyse(path, *SCALE, "--source-column", "source")
+        assert json.loads(analyse(path, *SCALE, "--format", "json"))["couples"] is None
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            (TEXT + "1,3,modified,m1,c2\n", "line 12, column source: image m1 has another source above"),
+            (HEADER + "1,1,real,1\n", "line 1: column source is missing"),
+        ],
+    )
+    def test_what_cannot_be_used_is_named(self, ratings_file, text, message):
+        with pytest.raises(CommandError, match=message) as error:
+            analyse(ratings_file(text), *SCALE, "--source-column", "source")
+
+        assert error.value.returncode == 2
 
 
 def test_a_missing_file_is_named(tmp_path):
@@ -146,6 +275,15 @@ class TestPlan:
         )
 
         assert lines[0] == "Power 80%: 110 participants"
+
+    def test_a_scale_the_wrong_way_round_is_refused(self):
+        with pytest.raises(CommandError, match="minimum must be below its maximum"):
+            self.plan(*self.VARIANCES, "--scale-min", "100", "--scale-max", "-100")
+
+    @pytest.mark.parametrize("variances", ["1e300 1e300 0 1 1 1e300", "1 0 0 1e-300 0 1e-300"])
+    def test_numbers_that_cannot_be_computed_with_are_refused(self, variances):
+        with pytest.raises(CommandError, match="too large, or too small"):
+            self.plan("--variances", *variances.split())
 
     def test_what_no_number_reaches(self):
         lines = self.plan("--power", "0.9", *self.VARIANCES, "--pool-per-kind", "5", "--images-per-kind", "5")

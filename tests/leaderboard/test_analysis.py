@@ -123,6 +123,24 @@ DEGENERATE = {
         [*([1] * 40), 2, 2, 3],
         range(43),
     ),
+    "each kind by other people": (
+        [1, 5, 2, 6, 9, 3, 8, 7],
+        [True] * 4 + [False] * 4,
+        [1, 1, 2, 2, 3, 3, 4, 4],
+        [1, 2, 1, 2, 3, 4, 3, 4],
+    ),
+    "one kind by one person": (
+        [1, 5, 2, 6, 9, 3, 8, 7],
+        [True] * 2 + [False] * 6,
+        [1, 1, 2, 2, 3, 3, 4, 4],
+        [1, 2, 3, 4, 3, 4, 3, 4],
+    ),
+    "every participant constant": (
+        [1, 1, 1, 1, 7, 7, 7, 7],
+        [True, True, False, False] * 2,
+        [1] * 4 + [2] * 4,
+        [*range(4)] * 2,
+    ),
     "an answer twice": (
         [1, 2, 9, 7, 2, 2, 8, 9, 1],
         [True, True, False, False] * 2 + [True],
@@ -139,7 +157,10 @@ def test_degenerate_input_has_an_answer_without_nan(name):
     result = json.loads(json.dumps(as_json(analysis), allow_nan=False))
 
     assert (result["mixed_model"] is None) == bool(result["not_estimable"])
-    assert as_text(analysis).startswith(f"{result['participants']} participants gave {result['ratings']} ratings")
+    people = "1 participant gave " if result["participants"] == 1 else f"{result['participants']} participants gave "
+    assert as_text(analysis).startswith(
+        people + ("1 rating " if result["ratings"] == 1 else f"{result['ratings']} ratings ")
+    )
     assert "nan" not in as_text(analysis)
 
 

@@ -1,13 +1,15 @@
 """The mixed model against lme4's published values, and against the textbook's dense matrices."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import optimize
 
 from leaderboard.statistics.image_effects import predict_image_effects
-from leaderboard.statistics.mixed_model import NotEstimable, fit_mixed_model
+from leaderboard.statistics.mixed_model import NotEstimable, VarianceComponents, _descend, fit_mixed_model
+from leaderboard.statistics.planning import Design, simulate_ratings
 from leaderboard.statistics.ratings import Ratings
 from leaderboard.statistics.reml import RemlCriterion
 from tests.leaderboard.published_ratings import published, simulated
@@ -130,6 +132,34 @@ class TestAgainstDenseMatrices:
         assert predicted.ratings.sum() == small.values.size
 
 
+@pytest.mark.parametrize("unit", [1e-9, 1e6])
+def test_the_unit_of_the_scale_does_not_matter(small, unit):
+    one = fit_mixed_model(small)
+    other = fit_mixed_model(replace(small, values=unit * small.values))
+
+    assert other.degrees_of_freedom == pytest.approx(one.degrees_of_freedom, rel=1e-4)
+    assert other.standard_error == pytest.approx(unit * one.standard_error, rel=1e-4)
+    assert other.boundary == one.boundary
+
+
+def test_image_effects_do_not_read_what_was_never_written(small, monkeypatch):
+    model = fit_mixed_model(small)
+    expected = predict_image_effects(small, model)
+    empty = np.empty
+
+    def never_written(*arguments, **options):
+        array = empty(*arguments, **options)
+        if array.dtype.kind == "f":
+            array.fill(np.nan)
+        return array
+
+    monkeypatch.setattr(np, "empty", never_written)
+
+    predicted = predict_image_effects(small, model)
+
+    assert predicted.standard_error == pytest.approx(expected.standard_error)
+
+
 class TestBoundary:
     def test_a_variance_of_zero_is_recognised(self):
         ratings = simulated(participants=30, images_per_kind=10, rated_per_kind=10, seed=1, image_sd=(0.0, 8.0))
@@ -139,6 +169,17 @@ class TestBoundary:
         assert fit.boundary == ("modified images",)
         assert fit.variance_components.image_modified == 0
         assert fit.variance_components.image_clean > 0
+
+    def test_no_other_start_leads_lower(self):
+        rng = np.random.default_rng(2)
+        components = VarianceComponents(300.0, 1200.0, -600.0, 3.0, 3.0, 600.0)
+        for _ in range(12):
+            ratings = simulate_ratings(Design(15, 6, 20), components, 0.0, rng)
+            criterion = RemlCriterion(ratings)
+            others = [_descend(criterion, np.array([0.5, sign * 0.5, 0.5, 0.3, 0.3]), set()) for sign in (-1, 0, 1)]
+            lowest = min(criterion.evaluate(theta).criterion for theta in others)
+
+            assert fit_mixed_model(ratings).reml_criterion <= lowest + 1e-5
 
     def test_kept_and_recomputed_cross_products_agree(self, small, monkeypatch):
         kept = fit_mixed_model(small)
@@ -151,10 +192,25 @@ class TestBoundary:
     ("columns", "missing"),
     [
         (([1, 2, 3, 4], [True, True, False, False], [1, 1, 1, 1], [1, 2, 3, 4]), "two participants"),
-        (([1, 2, 3, 4], [True, True, True, True], [1, 1, 2, 2], [1, 2, 3, 4]), "two clean images"),
+        (([1, 2, 3, 4], [True, True, True, True], [1, 1, 2, 2], [1, 2, 3, 4]), "have rated clean images; 0 did"),
         (([1, 2, 3, 4], [True, False, True, False], [1, 1, 2, 2], [1, 1, 1, 1]), "two modified images"),
+        # Participant 1 alone saw modified images: how participants differ there is unknown.
+        (
+            ([1, 5, 2, 4, 3, 1], [True, True, False, False, False, False], [1, 1, 1, 1, 2, 2], [1, 2, 3, 4, 3, 4]),
+            "two participants or more must have rated modified images; 1 did",
+        ),
+        # Seven ratings by six people: nearly all spread is theirs, and nothing tells how much.
+        (
+            (
+                [-1, 2, 2, 1, -1, -1, 1],
+                [False, False, True, True, True, False, False],
+                [1, 6, 0, 5, 8, 8, 7],
+                [0, 3, 1, 0, 3, 2, 1],
+            ),
+            "do not tell how uncertain the difference is",
+        ),
         (([5, 5, 5, 5], [True, True, False, False], [1, 2, 1, 2], [1, 2, 3, 4]), "all ratings of a kind are equal"),
-        (([1, 2, 3, 5], [True, True, False, False], [1, 2, 1, 2], [1, 2, 3, 4]), "too few ratings"),
+        (([1, 2, 3, 5], [True, True, False, False], [1, 2, 1, 2], [1, 2, 3, 4]), "fits the ratings exactly"),
     ],
 )
 def test_what_cannot_be_estimated_is_said(columns, missing):

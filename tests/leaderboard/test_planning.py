@@ -14,11 +14,11 @@ from leaderboard.statistics.planning import (
     participants_needed,
     plan,
     planning_table,
-    simulate_ratings,
     simulated_power,
 )
 from leaderboard.statistics.subsampling import subsampling_curve
 from tests.leaderboard.published_ratings import simulated
+from tests.leaderboard.simulation_grid import Cell, bound_of_power, run_cell, within
 
 COMPONENTS = VarianceComponents(
     participant_intercept=300.0,
@@ -49,26 +49,31 @@ def test_at_the_bound_the_power_is_the_level():
     assert equivalence_power(1.0, 50, bound=10, difference=10) == pytest.approx(0.05, abs=1e-4)
 
 
-@pytest.mark.parametrize("design", [Design(30, 10, 40), Design(24, 30, 60)])
+@pytest.mark.parametrize("design", [Design(30, 10, 40), Design(12, 12, 12)], ids=["incomplete", "complete"])
 def test_the_formula_is_what_fits_of_simulated_studies_give(design):
-    rng = np.random.default_rng(7)
-    fits = [fit_mixed_model(simulate_ratings(design, COMPONENTS, 0.0, rng)) for _ in range(40)]
+    cell = Cell("regular", design, COMPONENTS)
+    outcome = run_cell(cell, 100, seed=7)
     promised = plan(design, COMPONENTS, bound=10)
 
-    assert np.std([fit.difference for fit in fits]) == pytest.approx(promised.standard_error, rel=0.25)
-    assert np.mean([fit.standard_error for fit in fits]) == pytest.approx(promised.standard_error, rel=0.08)
-    degrees = np.median([fit.degrees_of_freedom for fit in fits])
-    assert degrees == pytest.approx(promised.degrees_of_freedom, rel=0.12)
-    widths = [np.ptp(fit.interval(0.9)) for fit in fits]
-    assert np.mean(widths) == pytest.approx(promised.interval_width, rel=0.08)
+    # Three standard errors, of a standard deviation and of a mean, of a hundred.
+    assert outcome.errors.std() == pytest.approx(promised.standard_error, rel=3 / 200**0.5)
+    of_mean = (1 / 200 / promised.degrees_of_freedom) ** 0.5
+    assert outcome.standard_errors.mean() == pytest.approx(promised.standard_error, rel=0.02 + 3 * of_mean)
+    assert np.median(outcome.degrees) == pytest.approx(promised.degrees_of_freedom, rel=0.12)
+    assert 2 * outcome.half_widths.mean() == pytest.approx(promised.interval_width, rel=0.02 + 3 * of_mean)
+    for power in (0.2, 0.5, 0.8, 0.95):
+        assert within(outcome.imperceptible(bound_of_power(cell, power)), power, 100, errors=3), power
 
 
-def test_power_by_simulation():
-    design = Design(30, 20, 80)
-    promised = plan(design, COMPONENTS, bound=10).power
+def test_power_by_simulation_is_the_share_of_those_fits():
+    design = Design(12, 12, 12)
+    cell = Cell("regular", design, COMPONENTS)
+    bound = bound_of_power(cell, 0.5)
 
-    # Four standard errors of 60 draws.
-    assert simulated_power(design, COMPONENTS, bound=10, repeats=60, seed=2) == pytest.approx(promised, abs=0.25)
+    power = simulated_power(design, COMPONENTS, bound=bound, repeats=20, seed=2)
+
+    # Another true difference moves the estimates and nothing else.
+    assert power == run_cell(cell, 20, seed=2).imperceptible(bound)
 
 
 def test_the_number_needed_is_the_smallest():

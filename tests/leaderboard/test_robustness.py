@@ -100,6 +100,20 @@ def test_couples_compare_an_image_with_its_own_source():
     assert couples(ratings, {code["a", 1]: code["A", 0]}, bound=10) is None
 
 
+def test_several_modified_images_of_one_source_are_one_couple():
+    ratings = Ratings.from_columns(
+        [10, 20, 48, 5, 30], [True, True, True, False, False], [1, 1, 1, 1, 1], ["a", "b", "c", "A", "C"]
+    )
+    code = dict(zip("abcAC", ratings.images.tolist(), strict=True))
+    source_of = {code["a"]: code["A"], code["b"]: code["A"], code["c"]: code["C"]}
+    expected = stats.ttest_1samp([5 - 15, 30 - 48], 10, alternative="less")
+
+    result = couples(ratings, source_of, bound=10)
+
+    assert (result.count, result.difference) == (2, pytest.approx(-14))
+    assert result.equivalence.p_upper == pytest.approx(expected.pvalue)
+
+
 def test_drawing_participants_anew_agrees_with_the_model():
     ratings = simulated(participants=40, images_per_kind=400, rated_per_kind=20, seed=3)
     model = fit_mixed_model(ratings)

@@ -9,7 +9,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from leaderboard.image_effects_file import UnwritableFile, write_image_effects
 from leaderboard.statistics.analysis import RatingScale, analyse, compare_all, place
-from leaderboard.statistics.ratings_file import UnreadableRatings, read_ratings
+from leaderboard.statistics.equivalence import LEAST_ALPHA
+from leaderboard.statistics.ratings_file import UnreadableRatings, read_ratings, read_ratings_and_sources
 from leaderboard.statistics.report import as_json, as_text, comparison_as_json, comparison_as_text
 from scooter_site.common.arguments import number, number_between, whole_number
 
@@ -32,16 +33,26 @@ class Command(BaseCommand):
             help="Equivalence bound in points (default: 5 %% of the width).",
         )
         parser.add_argument(
-            "--alpha", type=number_between(0, 0.5), default=0.05, help="Level of each one-sided test (default: 0.05)."
+            "--alpha",
+            type=number_between(LEAST_ALPHA, 0.5),
+            default=0.05,
+            help="Level of each one-sided test (default: 0.05).",
         )
         parser.add_argument("--format", choices=["text", "json"], default="text")
-        parser.add_argument("--seed", type=int, default=0, help="Of everything drawn at random (default: 0).")
+        parser.add_argument(
+            "--seed", type=whole_number(0), default=0, help="Of everything drawn at random (default: 0)."
+        )
         parser.add_argument(
             "--bootstrap",
             type=whole_number(0),
             default=0,
             metavar="N",
             help="Add intervals from N draws of the participants (slow: N fits; 10 N draws for the AUC).",
+        )
+        parser.add_argument(
+            "--source-column",
+            metavar="NAME",
+            help="Column that gives, for modified images, the image_id of their own clean source: compares the two.",
         )
         parser.add_argument(
             "--image-effects",
@@ -51,17 +62,23 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if options["scale_min"] >= options["scale_max"]:
-            raise CommandError("--scale-min must be below --scale-max.", returncode=2)
-        scale = RatingScale(options["scale_min"], options["scale_max"], options["high_means"] == "modified")
-        if options["image_effects"] and options["image_effects"].resolve() in {
-            path.resolve() for path in options["files"]
-        }:
+        try:
+            scale = RatingScale(options["scale_min"], options["scale_max"], options["high_means"] == "modified")
+        except ValueError as error:
+            raise CommandError(f"--scale-min, --scale-max: {error}", returncode=2) from error
+        resolved = [path.resolve() for path in options["files"]]
+        if len(set(resolved)) < len(resolved):
+            raise CommandError("A file is named twice; each attack and target model has its own.", returncode=2)
+        if options["image_effects"] and options["image_effects"].resolve() in resolved:
             raise CommandError("--image-effects: names a file of ratings; give another name.", returncode=2)
-        read, analyses = [], []
+        read, analyses, source_column = [], [], options["source_column"]
         for path in options["files"]:
             try:
-                ratings = read_ratings(path, scale)
+                ratings, source_of = (
+                    read_ratings_and_sources(path, scale, source_column)
+                    if source_column
+                    else (read_ratings(path, scale), {})
+                )
             except UnreadableRatings as error:
                 raise CommandError(str(error), returncode=2) from error
             read.append(ratings)
@@ -73,6 +90,7 @@ class Command(BaseCommand):
                     alpha=options["alpha"],
                     seed=options["seed"],
                     bootstrap_repeats=options["bootstrap"],
+                    source_of=source_of,
                 )
             )
         several = len(analyses) > 1

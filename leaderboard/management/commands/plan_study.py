@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from leaderboard.statistics.analysis import RatingScale
-from leaderboard.statistics.equivalence import Verdict, default_bound
+from leaderboard.statistics.equivalence import LEAST_ALPHA, Verdict, default_bound
 from leaderboard.statistics.mixed_model import NotEstimable, VarianceComponents, fit_mixed_model
 from leaderboard.statistics.planning import Design, Plan, participants_needed, planning_table, simulated_power
 from leaderboard.statistics.ratings_file import UnreadableRatings, read_ratings
@@ -52,7 +52,7 @@ class Command(BaseCommand):
             help="Equivalence bound in points (default: 5 %% of the width).",
         )
         parser.add_argument("--difference", type=number, default=0.0, help="True difference in points (default: 0).")
-        parser.add_argument("--alpha", type=number_between(0, 0.5), default=0.05)
+        parser.add_argument("--alpha", type=number_between(LEAST_ALPHA, 0.5), default=0.05)
         parser.add_argument("--pounds", type=money, help="Cost of one valid participant with fees, such as 4.50.")
         source = parser.add_mutually_exclusive_group(required=True)
         source.add_argument("--like", type=Path, metavar="FILE.csv", help="Ratings of an earlier study on this scale.")
@@ -79,7 +79,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--simulate", type=whole_number(1), metavar="N", help="Check the power by N simulated studies."
         )
-        parser.add_argument("--seed", type=int, default=0)
+        parser.add_argument("--seed", type=whole_number(0), default=0)
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -98,6 +98,8 @@ class Command(BaseCommand):
             plans = planning_table(numbers, design, components, pounds_per_participant=options["pounds"], **settings)
         except (UnreadableRatings, NotEstimable, ValueError) as error:
             raise CommandError(str(error), returncode=2) from error
+        except ArithmeticError as error:
+            raise CommandError("--variances are too large, or too small, to compute with.", returncode=2) from error
         self.stdout.write(HEADER + ("  simulated" if options["simulate"] else ""))
         for row in plans:
             line = _line(row)
@@ -146,7 +148,8 @@ def _scale(options: dict[str, Any]) -> RatingScale:
 def _bound(options: dict[str, Any]) -> float:
     if options["bound"] is not None:
         return float(options["bound"])
-    return default_bound(options["scale_min"], options["scale_max"])
+    scale = _scale(options)
+    return default_bound(scale.minimum, scale.maximum)
 
 
 def _sizes(participants: int) -> list[int]:
