@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from tests.services.postgresql import postgresql
 
@@ -163,7 +164,7 @@ def fill(participants: int) -> None:
     assert Image.objects.count() == len(images)
 
 
-def _trials(participation, images):  # type: ignore[no-untyped-def]
+def _trials(participation: Any, images: Any) -> Any:
     from studies.models import Trial
 
     for position, image in enumerate(images, start=1):

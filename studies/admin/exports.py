@@ -2,17 +2,17 @@
 panel's ids and payment files are for those who may see the ids.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from django.contrib.admin.options import ModelAdmin
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_safe
+from unfold.admin import ModelAdmin
 
 from scooter_site.common.admin_tools import change_url, may
 from studies.flow import Outcome
@@ -41,7 +41,7 @@ class ExportPages(ModelAdmin):
     """Mixin of StudyAdmin: the page of exports and its files."""
 
     def export_urls(self) -> list[URLPattern]:
-        pages = [
+        pages: list[tuple[str, Callable[..., HttpResponseBase], str]] = [
             ("exports", self.exports_view, "<int:study_id>/exports/"),
             ("ratings_file", self.ratings_file_view, "<int:study_id>/exports/ratings.<slug:format>"),
             ("participants_file", self.participants_file_view, "<int:study_id>/exports/participants.csv"),

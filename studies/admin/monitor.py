@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.contrib.admin.options import ModelAdmin
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -10,6 +9,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
 from django.views.decorators.http import require_safe
+from unfold.admin import ModelAdmin
 
 from scooter_site.common.admin_tools import change_url, list_url
 from studies import selectors

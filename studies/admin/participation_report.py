@@ -72,10 +72,10 @@ def trial_line(trial: Trial, study: Study) -> dict[str, Any]:
         "trial": trial,
         "rating": rating,
         "passed": check_passed(trial, study),
-        "first_touch": in_seconds(rating and rating.first_interaction_ms),
-        "last_touch": in_seconds(rating and rating.last_interaction_ms),
-        "seconds": in_seconds(rating and rating.response_ms),
-        "visible": in_seconds(rating and rating.visible_ms),
+        "first_touch": in_seconds(rating.first_interaction_ms if rating else None),
+        "last_touch": in_seconds(rating.last_interaction_ms if rating else None),
+        "seconds": in_seconds(rating.response_ms if rating else None),
+        "visible": in_seconds(rating.visible_ms if rating else None),
         "changes": [change.value for change in rating.changes.all()] if rating else [],
     }
 

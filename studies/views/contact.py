@@ -48,7 +48,7 @@ def contact(request: HttpRequest, study: Study) -> HttpResponse:
         return _page(request, participation)
     form = ContactForm(request.POST)
     if not form.is_valid():
-        return _page(request, participation, problem=form.errors["text"][0], status=HTTPStatus.BAD_REQUEST)
+        return _page(request, participation, problem=str(form.errors["text"][0]), status=HTTPStatus.BAD_REQUEST)
     try:
         send_message(participation.pk, form.cleaned_data["text"])
     except TooManyMessages:
