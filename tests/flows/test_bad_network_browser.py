@@ -124,6 +124,24 @@ def test_an_answer_whose_acknowledgement_was_lost_is_stored_once(open_page, live
         assert values(participation) == [42, 43]
 
 
+def test_a_slow_server_holds_nobody_up(open_page, live_server, study):
+    with open_page() as page:
+        participation = enter_main(page, live_server, study)
+        page.wait_for_load_state("networkidle")
+        held = []
+        page.route("**/rate/", lambda route: held.append(route), times=1)
+        rate(page, 1, 1)
+        rate(page, 2, 2)
+        wait_for_item(page, 3)
+        assert values(participation) == [], "the second waits for its turn"
+        held.pop().continue_()
+        expect_values(page, participation, [1, 2])
+        expect(page.locator("#position")).to_have_text(re.compile("^3 of "))
+        rate(page, 3, 3)
+        wait_for_item(page, 4)
+        assert values(participation) == [1, 2, 3]
+
+
 @pytest.mark.parametrize("status", [500, 502, 429])
 def test_a_server_in_trouble_is_asked_again(open_page, live_server, study, status):
     with open_page(faults_expected=True) as page:
@@ -202,6 +220,28 @@ def test_the_scale_opens_only_when_the_image_is_there(open_page, live_server, st
         wait_for_item(page, 2)
         rating = participation.trials.get(position=1).rating
         assert 0 < rating.response_ms < 3000, "the time it took to load is no part of it"
+
+
+def test_an_expired_image_is_fetched_again_without_a_word(open_page, live_server, study):
+    with open_page(faults_expected=True) as page:
+        walks.answer_pairs(walks.answer_plates(walks.consent(enter(page, live_server, study))))
+        refused = []
+
+        def expire(route):
+            refused.append(route.request.url)
+            route.fulfill(status=403)
+
+        page.route("**/images/trial/**", expire, times=1)
+        said = []
+        page.expose_function("said", lambda text: said.append(text))
+        page.add_init_script(
+            "addEventListener('DOMContentLoaded', () => new MutationObserver((changes) => changes.forEach((change) =>"
+            " said(change.target.textContent))).observe(document.getElementById('stage-notice'), {childList: true}))"
+        )
+        page.reload()
+        wait_for_item(page, 1)
+        assert len(refused) == 1
+        assert not [text for text in said if "not arrived" in text]
 
 
 def test_an_image_that_is_gone_reloads_the_page_once_and_not_for_ever(open_page, live_server, study):
