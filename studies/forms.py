@@ -2,12 +2,14 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from django import forms
+
+from studies.feedback import LONGEST_ANSWER, FeedbackItem
 
 
 class ConsentForm(forms.Form):
@@ -44,42 +46,35 @@ class ChoiceForm(forms.Form):
     answer = forms.CharField(max_length=10)
 
 
-CERTAINTY = [("1", "Not at all"), ("2", "A little"), ("3", "Fairly"), ("4", "Mostly"), ("5", "Completely")]
-VISIBILITY = [("1", "Very badly"), ("2", "Badly"), ("3", "Acceptably"), ("4", "Well"), ("5", "Very well")]
-SYSTEM = [("1", "Never"), ("2", "Rarely"), ("3", "Sometimes"), ("4", "Often"), ("5", "Always")]
-
-
 class FeedbackForm(forms.Form):
-    """Optional questions after the main study."""
+    """The optional questions after the main study. Their fields have a prefix, so that any name is possible."""
 
-    certainty = forms.ChoiceField(
-        label="How sure were you of your answers?", choices=CERTAINTY, required=False, widget=forms.RadioSelect
-    )
-    visibility = forms.ChoiceField(
-        label="How well could you see the images?", choices=VISIBILITY, required=False, widget=forms.RadioSelect
-    )
-    used_system = forms.ChoiceField(
-        label="Did you follow a fixed system or trick when deciding?",
-        choices=SYSTEM,
-        required=False,
-        widget=forms.RadioSelect,
-    )
-    comment = forms.CharField(
-        label="Anything you would like to tell us?",
-        max_length=2000,
-        required=False,
-        widget=forms.Textarea(attrs={"rows": 4}),
-    )
+    prefix = "item"
 
-    def __init__(self, data: Mapping[str, str] | None = None) -> None:
-        if data is not None:
-            # Browsers count a line break as one character and send two.
-            data = {**dict(data.items()), "comment": data.get("comment", "").replace("\r\n", "\n").replace("\0", "")}
-        super().__init__(data)
+    def __init__(self, items: Iterable[FeedbackItem], data: Mapping[str, str] | None = None) -> None:
+        super().__init__(None if data is None else {name: _as_counted(text) for name, text in data.items()})
+        for item in items:
+            self.fields[item.name] = _choice(item) if item.choices else _words(item)
 
     def answers(self) -> dict[str, str]:
-        """The items that were answered."""
-        return {item: answer for item, answer in self.cleaned_data.items() if answer}
+        """What was posted, by the names of the questions, fit or unfit."""
+        return {name: self.data.get(self.add_prefix(name), "") for name in self.fields}
+
+
+def _as_counted(text: str) -> str:
+    """Browsers count a line break as one character and send two."""
+    return text.replace("\r\n", "\n").replace("\0", "")
+
+
+def _choice(item: FeedbackItem) -> forms.Field:
+    numbered = [(str(number), choice) for number, choice in enumerate(item.choices, start=1)]
+    return forms.ChoiceField(label=item.question, choices=numbered, required=False, widget=forms.RadioSelect)
+
+
+def _words(item: FeedbackItem) -> forms.Field:
+    return forms.CharField(
+        label=item.question, max_length=LONGEST_ANSWER, required=False, widget=forms.Textarea(attrs={"rows": 4})
+    )
 
 
 @dataclass(frozen=True)

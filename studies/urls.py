@@ -15,6 +15,7 @@ urlpatterns = [
     path("<slug:slug>/contact/", views.contact, name="contact"),
     path("<slug:slug>/images/<slug:kind>/<uuid:token>/", views.image, name="image"),
     path("<slug:slug>/preview/", views.preview, name="preview"),
+    path("<slug:slug>/preview/text/<slug:kind>/", views.text_preview, name="preview-text"),
     path("<slug:slug>/preview/jump/", views.preview_jump, name="preview-jump"),
     path("<slug:slug>/preview/leave/", views.preview_leave, name="preview-leave"),
 ]

@@ -9,8 +9,9 @@ from itertools import pairwise
 from typing import Any
 
 from studies import checks
+from studies.feedback import parse_items
 from studies.flow import Step
-from studies.models import Participation, ParticipationEvent, Rating, Study, Trial, TrialKind
+from studies.models import FeedbackAnswer, Participation, ParticipationEvent, Rating, Study, Trial, TrialKind
 
 # Pauses in the timeline that are worth a line: longer than anybody looks at one image.
 GAP = timedelta(minutes=2)
@@ -46,9 +47,15 @@ def report(participation: Participation) -> dict[str, Any]:
         "failed_checks": [trial.position for trial in failed],
         "focus_losses": sum(rating.focus_losses or 0 for rating in ratings),
         "duration": in_words(end - participation.started_at),
-        "feedback": participation.feedback.all(),
+        "feedback": [feedback_line(answer) for answer in participation.feedback.select_related("text")],
         "messages_sent": participation.messages.order_by("id"),
     }
+
+
+def feedback_line(answer: FeedbackAnswer) -> dict[str, str]:
+    """Question and answer in the words of the text that asked."""
+    item = next(item for item in parse_items(answer.text.body) if item.name == answer.item)
+    return {"question": item.question, "answer": item.in_words(answer.answer)}
 
 
 def rating_of(trial: Trial) -> Rating | None:

@@ -238,6 +238,10 @@ class StudyAdmin(MonitorPages, ExportPages, QualityPages, StayOnPage, ModelAdmin
     def text_question(self, study: Study) -> str:
         return _newest_text(study, TextKind.QUESTION)
 
+    @display(description="Feedback questions")
+    def text_feedback(self, study: Study) -> str:
+        return _newest_text(study, TextKind.FEEDBACK)
+
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         try:
             return super().changeform_view(request, *args, **kwargs)
@@ -374,6 +378,7 @@ def panel_context(study: Study, request: HttpRequest) -> dict[str, Any]:
         "may_preview": may_change
         and study.status in {StudyStatus.READY, StudyStatus.RUNNING, StudyStatus.PAUSED}
         and not is_building(study),
+        "texts": selectors.newest_texts(study) if may_change else [],
         "participations_url": list_url(Participation, f"study__id__exact={study.pk}"),
         "message_count": message_count,
         "waiting_count": waiting_count,

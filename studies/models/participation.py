@@ -110,8 +110,11 @@ class FeedbackAnswer(models.Model):
     """One optional answer after the main study."""
 
     participation = models.ForeignKey(Participation, on_delete=models.CASCADE, related_name="feedback")
-    item = models.CharField(max_length=40)
-    answer = models.TextField()
+    text = models.ForeignKey(
+        StudyText, on_delete=models.PROTECT, related_name="+", help_text="The version of the questions that was shown."
+    )
+    item = models.CharField(max_length=40, help_text="Name of the question in that text.")
+    answer = models.TextField(help_text="Of a question with choices the number of the one taken, from 1.")
 
     class Meta:
         ordering = ["id"]

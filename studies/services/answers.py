@@ -13,6 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from studies import checks, flow, order
+from studies.feedback import FeedbackError, checked_answers, parse_items
 from studies.flow import Step
 from studies.models import (
     FeedbackAnswer,
@@ -21,7 +22,9 @@ from studies.models import (
     PlateTrial,
     Stimulus,
     StimulusPurpose,
+    TextKind,
 )
+from studies.selectors import study_text
 from studies.services.pointer import (
     InvalidAnswer,
     is_at,
@@ -30,9 +33,6 @@ from studies.services.pointer import (
     record,
     save_seen,
 )
-
-LONGEST_FEEDBACK_ANSWER = 5_000
-MOST_FEEDBACK_ITEMS = 40
 
 Item = TypeVar("Item", PlateTrial, PairTrial)
 
@@ -120,18 +120,20 @@ def answer_pair(participation_id: int, token: UUID, answer: str) -> Participatio
 
 
 def give_feedback(participation_id: int, answers: Mapping[str, str]) -> Participation:
-    """Store the optional answers (item -> text; empty ones are left out) and end the participation."""
+    """Store the optional answers (by the names of the questions; empty ones are left out) and end the participation."""
     with transaction.atomic():
         participation = locked_participation(participation_id)
         if not is_at(participation, Step.FEEDBACK):
             return participation
-        given = {item: answer.strip() for item, answer in answers.items() if answer.strip()}
-        if len(given) > MOST_FEEDBACK_ITEMS or any(len(item) > 40 for item in given):
-            raise InvalidAnswer("The feedback has items that this study did not ask for.")
-        if any(len(answer) > LONGEST_FEEDBACK_ANSWER for answer in given.values()):
-            raise InvalidAnswer(f"An answer has at most {LONGEST_FEEDBACK_ANSWER} characters: please shorten it.")
+        text = study_text(participation.study, TextKind.FEEDBACK)
+        assert text is not None  # noqa: S101 - for the type checker; no study is launched without
+        try:
+            given = checked_answers(parse_items(text.body), answers)
+        except FeedbackError as error:
+            raise InvalidAnswer(str(error)) from error
         FeedbackAnswer.objects.bulk_create(
-            FeedbackAnswer(participation=participation, item=item, answer=answer) for item, answer in given.items()
+            FeedbackAnswer(participation=participation, text=text, item=item, answer=answer)
+            for item, answer in given.items()
         )
         record(participation, "feedback_given", items=len(given))
         move(participation, flow.FeedbackGiven(attention_failures=participation.attention_failures))

@@ -6,6 +6,7 @@ from studies.views.landing import landing
 from studies.views.preview import preview, preview_jump, preview_leave
 from studies.views.rating import back, heartbeat, rate
 from studies.views.run import run
+from studies.views.text_preview import text_preview
 
 __all__ = [
     "back",
@@ -18,4 +19,5 @@ __all__ = [
     "preview_leave",
     "rate",
     "run",
+    "text_preview",
 ]

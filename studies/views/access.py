@@ -39,6 +39,11 @@ def study_page(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]
     return with_study
 
 
+def may_preview(request: HttpRequest) -> bool:
+    """Whether the visitor is staff who may see studies as their participants do."""
+    return request.user.is_staff and request.user.has_perm("studies.change_study")
+
+
 def current_participation(request: HttpRequest, study: Study) -> Participation | None:
     """The participation that the cookie names, if it is valid, of this study and still there."""
     public_id = session_of(request, study.slug)

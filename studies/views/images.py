@@ -12,7 +12,7 @@ from imagedb.models import Image
 from studies import selectors
 from studies.flow import Step
 from studies.models import PairTrial, Participation, Stimulus, StimulusPurpose, Study, Trial
-from studies.views.access import current_participation, study_page
+from studies.views.access import current_participation, may_preview, study_page
 
 CACHE_SECONDS = 3600
 
@@ -24,6 +24,8 @@ def image(request: HttpRequest, study: Study, kind: str, token: UUID) -> HttpRes
     participation = current_participation(request, study)
     find = FINDERS.get(kind)
     found = find(participation, token) if participation and find else None
+    if found is None and kind == "example" and may_preview(request):
+        found = _example_of(study, token)
     if found is None:
         raise Http404
     return files.serve(
@@ -52,9 +54,11 @@ def _pair_right(participation: Participation, token: UUID) -> FieldFile | None:
 
 
 def _example(participation: Participation, token: UUID) -> FieldFile | None:
-    if participation.step != Step.INSTRUCTIONS:
-        return None
-    stimulus = Stimulus.objects.filter(study=participation.study, purpose=StimulusPurpose.EXAMPLE, token=token).first()
+    return _example_of(participation.study, token) if participation.step == Step.INSTRUCTIONS else None
+
+
+def _example_of(study: Study, token: UUID) -> FieldFile | None:
+    stimulus = Stimulus.objects.filter(study=study, purpose=StimulusPurpose.EXAMPLE, token=token).first()
     return stimulus.file if stimulus else None
 
 

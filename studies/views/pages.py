@@ -1,5 +1,6 @@
 """What each step's template shows. Nothing here tells an answer, a kind, a score or a code before its time."""
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -46,7 +47,7 @@ EXAMPLE_CAPTIONS = {
 def page_context(request: HttpRequest, participation: Participation) -> dict[str, Any]:
     """Context of the current step's template."""
     step = Step(participation.step)
-    context: dict[str, Any] = {"step": step.value, "parts": _parts(participation.study, step)}
+    context: dict[str, Any] = {"step": step.value, "parts": parts_of(participation.study, step)}
     if participation.kind == ParticipationKind.PREVIEW:
         context["preview_steps"] = _preview_steps(participation.study)
         context["preview_at"] = f"{step.value}:{participation.outcome}" if step is Step.END else step.value
@@ -59,7 +60,7 @@ def page_context(request: HttpRequest, participation: Participation) -> dict[str
             context |= _plate_context(participation)
         case Step.INSTRUCTIONS:
             context["text"] = _text(participation.study, TextKind.INSTRUCTIONS)
-            context["examples"] = _examples(participation.study)
+            context["examples"] = example_pairs(participation.study)
             context["is_repeated"] = participation.comprehension_attempt > 1
         case Step.COMPREHENSION:
             context |= _pair_context(participation)
@@ -67,7 +68,8 @@ def page_context(request: HttpRequest, participation: Participation) -> dict[str
             context |= _main_context(participation)
         case Step.FEEDBACK:
             # What was posted comes here only when it has to be changed: nobody should type a comment twice.
-            context["form"] = FeedbackForm(request.POST if request.method == "POST" else None)
+            posted = request.POST if request.method == "POST" else None
+            context["form"] = study_feedback_form(participation.study, posted)
         case Step.END:
             context |= _end_context(participation)
     return context
@@ -76,6 +78,17 @@ def page_context(request: HttpRequest, participation: Participation) -> dict[str
 def _text(study: Study, kind: TextKind) -> str:
     text = selectors.study_text(study, kind)
     return selectors.render_text(study, text.body) if text else ""
+
+
+def study_feedback_form(study: Study, data: Mapping[str, str] | None = None) -> FeedbackForm:
+    """The study's optional questions after the main study."""
+    text = selectors.study_text(study, TextKind.FEEDBACK)
+    return feedback_form(study, text.body if text else "", data)
+
+
+def feedback_form(study: Study, body: str, data: Mapping[str, str] | None = None) -> FeedbackForm:
+    """The questions of ``body``, none if it is empty. Raises FeedbackError."""
+    return FeedbackForm(selectors.feedback_items(study, body) if body else [], data)
 
 
 def _image_address(study: Study, kind: str, shown: Any) -> str:
@@ -104,7 +117,7 @@ def _preview_steps(study: Study) -> list[tuple[str, str]]:
     return [(step.value, PART_NAMES[step]) for step in steps if step is not Step.END] + ends
 
 
-def _parts(study: Study, step: Step) -> dict[str, Any] | None:
+def parts_of(study: Study, step: Step) -> dict[str, Any] | None:
     """Which part of how many this is; None at the end."""
     steps = [other for other in _steps(study) if other is not Step.END]
     if step not in steps:
@@ -151,7 +164,7 @@ def _pair_context(participation: Participation) -> dict[str, Any]:
     }
 
 
-def _examples(study: Study) -> list[dict[str, Any]]:
+def example_pairs(study: Study) -> list[dict[str, Any]]:
     """Pairs of an unmodified and a modified image, in the order of their numbers."""
     stimuli = Stimulus.objects.filter(study=study, purpose=StimulusPurpose.EXAMPLE).order_by("number", "id")
     pairs: dict[int, dict[str, Any]] = {}
@@ -168,14 +181,14 @@ def _examples(study: Study) -> list[dict[str, Any]]:
 
 def _main_context(participation: Participation) -> dict[str, Any]:
     study = participation.study
-    progress = selectors.progress(participation)
+    context = scale_context(study)
     return {
+        **context,
         "question": _text(study, TextKind.QUESTION),
-        "progress": progress,
-        "points": study.protocol.buttons(study.setup),
+        "progress": selectors.progress(participation),
         "data": {
+            **context["data"],
             **page_data(participation),
-            "may_go_back": study.may_go_back,
             "minimum_viewing_ms": study.minimum_viewing_ms,
             "break_every": study.break_every,
             "minutes_complete": float(study.minutes_complete),
@@ -183,6 +196,18 @@ def _main_context(participation: Participation) -> dict[str, Any]:
             "back_url": reverse("studies:back", args=[study.slug]),
             "heartbeat_url": reverse("studies:heartbeat", args=[study.slug]),
             "run_url": reverse("studies:run", args=[study.slug]),
+        },
+    }
+
+
+def scale_context(study: Study) -> dict[str, Any]:
+    """What the page of the main study shows whatever the item, at the first one."""
+    return {
+        "progress": selectors.Progress(done=0, total=study.trial_count),
+        "points": study.protocol.buttons(study.setup),
+        "data": {
+            "trial": {"position": 1, "total": study.trial_count},
+            "may_go_back": study.may_go_back,
             "scale": {
                 "widget": study.scale_widget,
                 "minimum": study.scale_minimum,

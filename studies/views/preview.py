@@ -15,9 +15,8 @@ from studies.models import Participation, ParticipationKind, Study
 from studies.services.participations import InvalidAnswer, StudyNotOpen
 from studies.services.previews import delete_preview, jump_preview, start_preview
 from studies.views import notices
-from studies.views.access import SeeOther, current_participation, forget, remember, study_page, to_run
+from studies.views.access import SeeOther, current_participation, forget, may_preview, remember, study_page, to_run
 
-PERMISSION = "studies.change_study"
 WHY_NOT = {
     "not_started": "Its images and checks have not been built yet. Build them first, on the page of the study.",
     "closed": "A closed study cannot be previewed. Copy it, and preview the copy.",
@@ -31,7 +30,7 @@ def preview(request: HttpRequest, study: Study) -> HttpResponse:
     """POST starts a preview; GET is the page before and after one."""
     if not request.user.is_authenticated:
         return redirect_to_login(request.get_full_path())
-    if not (request.user.is_staff and request.user.has_perm(PERMISSION)):
+    if not may_preview(request):
         return HttpResponseForbidden("Only staff who may change studies can preview them.", content_type="text/plain")
     if request.method != "POST":
         return _page(request, study)

@@ -11,7 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from studies.flow import Step
-from studies.forms import ChoiceForm, ConsentForm, FeedbackForm
+from studies.forms import ChoiceForm, ConsentForm
 from studies.models import Participation, ParticipationKind, Study
 from studies.services.participations import (
     Device,
@@ -28,7 +28,7 @@ from studies.services.participations import (
 )
 from studies.views import notices
 from studies.views.access import current_participation, study_page, to_run
-from studies.views.pages import page_context
+from studies.views.pages import page_context, study_feedback_form
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -80,10 +80,7 @@ def _take(request: HttpRequest, participation: Participation) -> str:
         case Step.INSTRUCTIONS:
             finish_instructions(participation.pk)
         case Step.FEEDBACK:
-            form = FeedbackForm(request.POST)
-            if not form.is_valid():
-                return "Your comment can have at most 2000 characters; please choose from the answers shown."
-            give_feedback(participation.pk, form.answers())
+            give_feedback(participation.pk, study_feedback_form(participation.study, request.POST).answers())
         case Step.MAIN | Step.END:
             pass  # ratings have their own address, and nothing follows the end
     return ""

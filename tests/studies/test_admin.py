@@ -140,7 +140,7 @@ def test_the_page_of_a_participant_who_finished(client, researcher):
     page = text_of(client.get(change_url(walks.complete(factories.running_study()))))
     assert "Completed" in page
     assert "Ratings count Yes" in page
-    assert "Fine" in page, "the feedback"
+    assert "Anything you would like to tell us? Fine" in page, "the feedback, with the question that was shown"
 
 
 def test_research_data_cannot_be_added_changed_or_deleted(admin_client):

@@ -178,7 +178,8 @@ def test_participants_have_outcome_checks_times_and_amount_due(client, researche
 def test_text_that_looks_like_a_formula_is_neutralised(client, researcher):
     study = factories.running_study()
     participation = walks.complete(study, participant_id="-1+2", session_id="=1+1")
-    FeedbackAnswer.objects.create(participation=participation, item="why", answer='=HYPERLINK("http://x")')
+    text = study.texts.get(kind="feedback")
+    FeedbackAnswer.objects.create(participation=participation, text=text, item="why", answer='=HYPERLINK("http://x")')
     may_see_panel_ids(client, researcher)
     (row,) = read_csv(download(client, address(study, "participants_file"), panel_ids="1"))
     assert (row["panel_participant_id"], row["panel_session_id"]) == ("'-1+2", "'=1+1")
