@@ -102,13 +102,21 @@ def test_two_devices_rate_each_item_once(open_page, live_server):
         assert values(participation) == [30, 40, 50]
 
 
-def test_a_tab_left_behind_finds_the_end(open_page, live_server, study):
+def test_a_tab_left_behind_finds_the_end_and_keeps_no_answer(open_page, live_server, study):
     with open_page(faults_expected=True) as page:
         participation = enter_main(page, live_server, study)
-        walks.give_feedback(walks.rate_all(participation).pk, {})
-        click_scale(page, 30)
-        page.locator("#next").click()
+        page.wait_for_load_state("networkidle")
+        page.context.set_offline(True)
+        rate(page, 1, 30)
+        rate(page, 2, 40)
+        wait_for_item(page, 3)
+        assert "40" in page.evaluate("Object.values(localStorage).join()")
+        stored = values(walks.rate_all(participation))
+        walks.give_feedback(participation.pk, {})
+        page.context.set_offline(False)
         expect(page.locator("body")).to_have_attribute("data-outcome", "completed")
+        assert page.evaluate("localStorage.length") == 0
+        assert values(participation) == stored
 
 
 def test_a_post_sent_again_by_hand_changes_nothing(open_page, live_server, study):

@@ -35,8 +35,7 @@
   const PATIENCE_SECONDS = 0.8;
   const HEARTBEAT_SECONDS = 60;
 
-  const key = `rating ${form.dataset.participation}`;
-  const store = new Store(key);
+  const store = ratingStore(form.dataset.participation);
   const clock = new ItemClock();
   const pace = new Pace(store, data.minutes_complete, data.trial.total);
   const queue = new AnswerQueue(store, { url: data.rate_url, csrfToken });
@@ -77,7 +76,7 @@
   // Two tabs would answer the same items: the one opened last goes on.
   function giveWayToLaterTabs() {
     if (!window.BroadcastChannel) return; // then both follow the server
-    const channel = new BroadcastChannel(key);
+    const channel = new BroadcastChannel(store.key);
     channel.addEventListener("message", () => {
       state = "left";
       queue.stop();

@@ -37,3 +37,5 @@ class Store {
     }
   }
 }
+
+const ratingStore = (participation) => new Store(`rating ${participation}`);
