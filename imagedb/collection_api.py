@@ -162,7 +162,8 @@ class CollectionVersionViewSet(CatalogueViewSet):
     def _earlier(self, after: CollectionVersion, since: str | None) -> CollectionVersion:
         versions = self.get_queryset()
         if since is not None:
-            before = versions.filter(version=since).first()
+            # PostgreSQL refuses to compare with text that it cannot store.
+            before = None if "\0" in since else versions.filter(version=since).first()
         else:
             before = versions.filter(pk__lt=after.pk).order_by("-pk").first()
         if before is None:

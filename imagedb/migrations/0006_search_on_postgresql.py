@@ -1,7 +1,7 @@
 """The words of images themselves, in an index of PostgreSQL. No model knows the column: it follows from two others.
 
 Everything but letters and digits becomes a space before, so that words are the same as those of a question
-(imagedb/selectors/search.py).
+(imagedb/selectors/search.py). A later change of the type of one of the two drops this column first and adds it again.
 """
 
 from django.db import migrations

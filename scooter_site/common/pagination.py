@@ -31,11 +31,19 @@ class StableCursorPagination(CursorPagination):
 
     def decode_cursor(self, request: Request) -> Cursor | None:
         try:
-            return super().decode_cursor(request)
+            cursor = super().decode_cursor(request)
         except NotFound:
-            raise ValidationError(
-                {self.cursor_query_param: ["Not a cursor of this list. Follow the links next and previous."]}
-            ) from None
+            raise self._no_cursor() from None
+        # REST framework takes any text for a position; ours are ids, and the database refuses others with an error.
+        position = cursor.position if cursor else None
+        if position is not None and not (position.isascii() and position.isdigit() and len(position) <= 18):
+            raise self._no_cursor()
+        return cursor
+
+    def _no_cursor(self) -> ValidationError:
+        return ValidationError(
+            {self.cursor_query_param: ["Not a cursor of this list. Follow the links next and previous."]}
+        )
 
     def get_paginated_response(self, data: Any) -> Response:
         """The page, with the addresses of its neighbours in the header Link too: CSV has no other place for them."""

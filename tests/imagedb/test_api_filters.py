@@ -165,6 +165,8 @@ class TestFilters:
             ("page_size", "many"),
             ("page_size", "٣"),
             ("cursor", "nonsense"),
+            ("cursor", "cD1hYmM="),  # p=abc: a cursor in form, at no id
+            ("cursor", "cD0lMDA="),  # p=%00
             ("modle", "x"),
             ("Kind", "clean"),
         ],

@@ -194,6 +194,7 @@ def test_two_versions_are_compared(frozen, curator):
     [
         ({}, "There is no earlier version. Known: 1.0."),
         ({"since": "9"}, "The collection has no version '9'. Known: 1.0."),
+        ({"since": "\0"}, r"The collection has no version '\x00'. Known: 1.0."),
     ],
 )
 def test_a_version_that_is_not_there_cannot_be_compared_with(frozen, parameters, text):

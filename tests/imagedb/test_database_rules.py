@@ -388,10 +388,10 @@ def test_migrations_and_flushes_leave_the_rules_in_place():
     assert triggers._installed(connection) == before
     # SQLite remakes the table for this, which triggers of other tables read.
     triggers.remove_before_migrations("default", plan=["something"])
-    field = Image._meta.get_field("original_filename")
+    field = Image._meta.get_field("original_mode")
     with connection.schema_editor() as editor:
-        longer = type(field)(max_length=256)
-        longer.set_attributes_from_name("original_filename")
+        longer = type(field)(max_length=30)
+        longer.set_attributes_from_name("original_mode")
         longer.model = Image
         editor.alter_field(Image, field, longer)
         editor.alter_field(Image, longer, field)
