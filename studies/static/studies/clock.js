@@ -49,7 +49,7 @@ class ItemClock {
         document.addEventListener("visibilitychange", resolve, { once: true }),
       );
       if (document.hidden) await isVisible;
-      else await Promise.race([isVisible, seconds((milliseconds - this.visible) / 1000)]);
+      else await Promise.race([isVisible, seconds(Math.ceil(milliseconds - this.visible) / 1000)]);
     }
   }
 
