@@ -9,6 +9,7 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image as Picture
@@ -53,7 +54,7 @@ def main(places: int) -> None:
     print(study.slug)
 
 
-def import_images():  # type: ignore[no-untyped-def]  # models can be imported only when Django is set up
+def import_images() -> tuple[Any, Any]:
     """Bring them in with a manifest. Returns the attack and the target model they are of."""
     from imagedb.models import Attack, ImportBatch, TargetModel, Visibility
     from imagedb.services.importing import import_manifest

@@ -79,7 +79,7 @@ def _with_images_of_items(page_class: Any) -> Any:
     class Page(page_class):
         def __init__(self, response: Any) -> None:
             super().__init__(response)
-            self.assets = [address for address in self.assets if not address.startswith("data:")]
+            self.assets: list[str] = [address for address in self.assets if not address.startswith("data:")]
             if data := _items(self):
                 items = [item for item in (data["trial"], *data["upcoming"]) if item]
                 self.images += [item["image"] for item in items if item["image"]]
@@ -166,7 +166,10 @@ def build_submit(page: Any, step: Mapping[str, Any]) -> tuple[str, str, bytes, t
     """As the browser sends it: a form, or JSON."""
     if "get" in step:
         return "GET", urljoin(page.url, step["get"]), b"", ()
-    headers = (("Origin", "{0.scheme}://{0.netloc}".format(urlsplit(page.url))), ("Referer", page.url))
+    headers: tuple[tuple[str, str], ...] = (
+        ("Origin", "{0.scheme}://{0.netloc}".format(urlsplit(page.url))),
+        ("Referer", page.url),
+    )
     if "json" in step:
         headers += (("Content-Type", "application/json"), ("X-CSRFToken", step["csrf"]))
         return "POST", urljoin(page.url, step["rate_url"]), json.dumps(step["json"]).encode(), headers

@@ -64,7 +64,7 @@ class Server:
     def _signal(self, number: signal.Signals) -> None:
         assert self.process is not None
         os.killpg(self.process.pid, number)
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=60)  # gunicorn gives open connections half of it
 
     @property
     def pid(self) -> int:
@@ -81,7 +81,7 @@ def free_port() -> int:
 def new_database(server: str, name: str) -> str:
     """An empty database on a PostgreSQL server; gives its address."""
     with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"')  # type: ignore[arg-type]  # our own name
+        connection.execute(f'CREATE DATABASE "{name}"')
     parts = urlsplit(server)
     return f"{parts.scheme}://{parts.netloc}/{name}" + (f"?{parts.query}" if parts.query else "")
 
@@ -93,7 +93,7 @@ def make_durable(server: str) -> int:
     """
     with psycopg.connect(server, autocommit=True) as connection:
         for name in ("fsync", "synchronous_commit", "full_page_writes"):
-            connection.execute(f"ALTER SYSTEM SET {name} = on")  # type: ignore[arg-type]
+            connection.execute(f"ALTER SYSTEM SET {name} = on")
         connection.execute("SELECT pg_reload_conf()")
         row = connection.execute("SHOW data_directory").fetchone()
     assert row is not None
