@@ -194,6 +194,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "scooter_site.common.middleware.AdminContentSecurityPolicyMiddleware",
+    "scooter_site.common.middleware.NoNullInPathMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
