@@ -35,7 +35,7 @@ class StableCursorPagination(CursorPagination):
         except NotFound:
             raise self._no_cursor() from None
         # REST framework takes any text for a position; ours are ids, and the database refuses others with an error.
-        position = cursor.position if cursor else None
+        position = None if cursor is None or cursor.position is None else str(cursor.position)
         if position is not None and not (position.isascii() and position.isdigit() and len(position) <= 18):
             raise self._no_cursor()
         return cursor
