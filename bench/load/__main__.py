@@ -9,7 +9,7 @@ its production server, and share the processor with the generator, which sends t
 last one's. Afterwards every acknowledged answer is looked up in the database.
 
 With ``--kill-every`` only Scooter runs: its web server is killed (SIGKILL) and started anew all the while, and
-participants come back by their links. Exits with 1 when a bar is missed. docs/protocol.md has the figures.
+participants come back by their links. Exits with 1 when a bar is missed.
 """
 
 import argparse

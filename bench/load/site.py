@@ -56,6 +56,8 @@ class Server:
     def kill(self) -> None:
         """SIGKILL, to all of it at once: nothing is finished and nothing is tidied up."""
         self._signal(signal.SIGKILL)
+        while self._listens():  # its children die a moment later, and until then hold the port
+            time.sleep(0.05)
 
     def stop(self) -> None:
         if self.process is not None and self.process.poll() is None:
