@@ -141,8 +141,7 @@ def test_a_finger_across_moves_the_slider_and_a_finger_down_scrolls(open_page, l
         expect(page.locator("#slider")).to_have_class(re.compile("unanswered"))
         expect(page.locator("#next")).to_be_disabled()
 
-        page.evaluate("window.scrollTo(0, 40)")
-        page.wait_for_function("window.scrollY === 40")
+        scroll_to_40(page)
         touch(page, *((x + step * 5, y + step * 3) for step in range(12)))
         assert page.evaluate("window.scrollY") == 40
         dragged = int(page.input_value("#slider-input"))
@@ -153,13 +152,31 @@ def test_a_finger_across_moves_the_slider_and_a_finger_down_scrolls(open_page, l
         page.wait_for_function("window.scrollY > 60")
         assert int(page.input_value("#slider-input")) == dragged, "scrolling leaves the answer as it was"
 
-        page.evaluate("window.scrollTo(0, 40)")
-        page.wait_for_function("window.scrollY === 40")
+        scroll_to_40(page)
         touch(page, (x, y))
         expect(page.locator("#readout")).to_have_text("0: undecided")
         page.locator("#next").tap()
         wait_for_item(page, 2)
         assert values(participation) == [0]
+
+
+def scroll_to_40(page):
+    """Once the page has come to rest: a finger's swing carries on for some frames."""
+    page.evaluate(
+        """() => new Promise((rested) => {
+            let last = -1;
+            let frames = 0;
+            const look = () => {
+                frames = window.scrollY === last ? frames + 1 : 0;
+                last = window.scrollY;
+                if (frames > 15) rested();
+                else requestAnimationFrame(look);
+            };
+            look();
+        })"""
+    )
+    page.evaluate("window.scrollTo(0, 40)")
+    page.wait_for_function("window.scrollY === 40")
 
 
 def test_five_points_by_mouse(open_page, live_server):
