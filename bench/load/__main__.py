@@ -38,7 +38,7 @@ CPU_SHARE, CPU_SHARE_STRETCH, RATE_MULTIPLE, P95_SHARE = 1 / 6, 1 / 10, 8, 1 / 4
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peer", type=Path, required=True, help="folder of loadgen.py and oTree's project")
-    parser.add_argument("--peer-venv", type=Path, default=Path("/tmp/otree_venv"))  # noqa: S108 - only read
+    parser.add_argument("--peer-venv", type=Path, default=Path("otree_venv"), help="the environment that has oTree")
     parser.add_argument("--peer-seconds", type=float, default=1500, help="at most; complete runs take ten minutes")
     parser.add_argument("--participants", type=int, default=100, help="at the same time")
     parser.add_argument("--no-peer", action="store_true", help="Scooter only")
@@ -68,7 +68,7 @@ def compare(options: argparse.Namespace, address: str, postgres: int, folder: Pa
     ok = is_whole(ours)
     if options.no_peer:
         return ok
-    with otree(options.peer, options.peer_venv, new_database(address, "otree"), theirs_folder) as server:
+    with otree(options.peer, options.peer_venv.absolute(), new_database(address, "otree"), theirs_folder) as server:
         adapter = options.peer / "adapters" / "otree_adapter.py"
         watched = {"server": server.pid, "postgres": postgres}
         generator = start_generator(
