@@ -16,8 +16,9 @@ from imagedb.selectors.imports import visible_imports
 from leaderboard.models import Board, Entry
 from scooter_site.accounts.models import ApiToken
 from scooter_site.common.admin_tools import add_url, change_url, list_url, may, signed_in
-from studies.models import Participation, ParticipationKind, Study, StudyStatus
+from studies.models import ParticipantMessage, Participation, ParticipationKind, Study, StudyStatus
 from studies.selectors.counting import countable
+from studies.selectors.messages import waiting_messages
 
 LIST_LENGTH = 6
 SIDEBAR = [
@@ -32,7 +33,14 @@ SIDEBAR = [
             ("ImageNet classes", "category", ImageClass),
         ],
     ),
-    ("Studies", [("Studies", "science", Study), ("Participants", "groups", Participation)]),
+    (
+        "Studies",
+        [
+            ("Studies", "science", Study),
+            ("Participants", "groups", Participation),
+            ("Messages", "mail", ParticipantMessage),
+        ],
+    ),
     ("Results", [("Leaderboard entries", "leaderboard", Entry), ("Boards", "dashboard", Board)]),
     (
         "Accounts",
@@ -69,12 +77,17 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
     ]
     for title, entries in SIDEBAR:
         items = [
-            {"title": label, "icon": icon, "link": list_url(model)}
+            {"title": label, "icon": icon, "link": list_url(model), "badge": _waiting(model)}
             for label, icon, model in entries
             if may(request, "view", model) or may(request, "change", model)
         ]
         groups.append({"title": title, "separator": True, "items": items})
     return groups
+
+
+def _waiting(model: Any) -> int:
+    """How many things of this kind wait for somebody; 0 shows no number."""
+    return waiting_messages().count() if model is ParticipantMessage else 0
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,9 @@ How a bot answers (``Behaviour``), with certainties between -1 (unmodified) and 
   deviation of 0.35, all shifted by ``bias``; an ability of 0 cannot tell them apart;
 - checks are answered rightly, except with probability ``carelessness``, when any answer is given;
 - before every answer the bot leaves with probability ``drop_out``;
-- ``outcome`` forces one end instead: the bot fails or passes the checks on purpose and does not leave.
+- ``outcome`` forces one end instead: the bot fails or passes the checks on purpose and does not leave. To time out it
+  leaves after a rating, is closed as if a day had passed, and comes back for its end page. No bot is replaced by a
+  later session: that happens to real people of a panel only.
 """
 
 import json
@@ -29,12 +31,14 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.core.wsgi import get_wsgi_application
 from django.db import connections
 from django.urls import reverse
+from django.utils import timezone
 
 from imagedb.models import ImageKind
 from studies import links
 from studies.checks import NO_DIGIT
 from studies.flow import Outcome, Step
-from studies.models import PairTrial, PlateTrial, Study, Trial, TrialKind
+from studies.models import PairTrial, ParticipantIdentity, PlateTrial, Study, Trial, TrialKind
+from studies.services.participations import close_timed_out
 
 ABLE_CERTAINTY = 0.8
 SPREAD = 0.35
@@ -45,6 +49,7 @@ FORCEABLE_OUTCOMES = [
     Outcome.COMPREHENSION_FAILED,
     Outcome.COLOUR_CHECK_FAILED,
     Outcome.DECLINED,
+    Outcome.TIMED_OUT,
 ]
 # More pages than the longest way has: beyond it, a bot is going round in circles.
 MOST_PAGES = 500
@@ -238,12 +243,17 @@ class Bot:
                 self._load(page.images)
                 if page.step is Step.END:
                     return self._ended(page)
-                if self.mind.leaves() or not (next_page := self._act(page)):
+                if self._leaves() or not (next_page := self._act(page)):
                     return Walk(left_at=page.step, ratings=self.ratings)
                 page = next_page
         except (BotError, httpx.HTTPError, ObjectDoesNotExist, ValueError, KeyError) as error:
             return Walk(error=f"{type(error).__name__}: {error}", ratings=self.ratings)
         return Walk(error=f"no end after {MOST_PAGES} pages", ratings=self.ratings)
+
+    def _leaves(self) -> bool:
+        if self.mind.behaviour.outcome is Outcome.TIMED_OUT:
+            return self.ratings > 0
+        return self.mind.leaves()
 
     def _ended(self, page: Page) -> Walk:
         outcome, wanted = Outcome(page.outcome), self.mind.behaviour.outcome
@@ -281,9 +291,10 @@ class Bot:
         }
         state = page.data
         while trial := state["trial"]:
-            images = [address for address in [trial["image"], *state["preload"]] if address]
+            items = [trial, *state["upcoming"]]
+            images = [address for item in items for address in (item["image"], item["second_image"]) if address]
             self._load([urljoin(page.url, address) for address in images])
-            if self.mind.leaves():
+            if self._leaves():
                 return False
             response = self.client.post(rate_address, json=self._rating(trial["token"]), headers=headers)
             if response.status_code != httpx.codes.OK:
@@ -299,9 +310,12 @@ class Bot:
         return {
             "token": token,
             "value": self.mind.rate(token),
-            "touched": True,
             "start_position": None,
             "response_ms": response_ms,
+            "visible_ms": response_ms,
+            "client_ms": response_ms,
+            "shown_width": 640,
+            "shown_height": 480,
             "first_interaction_ms": first_interaction_ms,
             "last_interaction_ms": round(self.rng.uniform(first_interaction_ms, response_ms)),
             "focus_losses": 0,
@@ -340,7 +354,12 @@ def simulate(
         query = urlencode({"test": links.test_token(study), "PROLIFIC_PID": session, "SESSION_ID": session})
         with _new_client(base_url) as client:
             rng = random.Random(bot_seed)  # noqa: S311 - no secret
-            return Bot(study, client, behaviour, rng).walk(f"{address}?{query}")
+            bot = Bot(study, client, behaviour, rng)
+            walk = bot.walk(f"{address}?{query}")
+            if behaviour.outcome is Outcome.TIMED_OUT and walk.left_at:
+                _let_a_day_pass(study, session)
+                walk = bot.walk(f"{address}?{query}")
+            return walk
 
     def send_in_thread(bot_seed: int) -> Walk:
         try:
@@ -355,6 +374,12 @@ def simulate(
     with ThreadPoolExecutor(concurrency) as pool:
         for future in as_completed([pool.submit(send_in_thread, bot_seed) for bot_seed in bot_seeds]):
             yield future.result()
+
+
+def _let_a_day_pass(study: Study, session_id: str) -> None:
+    """What the hourly task does to somebody who has not been seen for a day."""
+    identity = ParticipantIdentity.objects.get(study=study, session_id=session_id)
+    close_timed_out(identity.participation_id, not_seen_since=timezone.now())
 
 
 def _new_client(base_url: str) -> httpx.Client:

@@ -33,7 +33,7 @@ class Step(StrEnum):
 
 
 class Outcome(StrEnum):
-    """How a participation ended; each has its own end page and pay, and all but one a completion code."""
+    """How a participation ended; each has its own end page and pay, and most have a completion code."""
 
     COMPLETED = "completed"
     ATTENTION_FAILED = "attention_failed"
@@ -42,11 +42,16 @@ class Outcome(StrEnum):
     DECLINED = "declined"
     TIMED_OUT = "timed_out"
     REPLACED = "replaced"
+    RETURNED = "returned"
 
     @property
     def has_code(self) -> bool:
-        """Whether it has a completion code. A replaced session goes on in a later one, which ends with the code."""
-        return self is not Outcome.REPLACED
+        """Whether it has a completion code.
+
+        A replaced session goes on in a later one, which ends with the code; for a returned one there is nothing to
+        submit any more.
+        """
+        return self not in {Outcome.REPLACED, Outcome.RETURNED}
 
     @property
     def label(self) -> str:
@@ -58,6 +63,7 @@ class Outcome(StrEnum):
             Outcome.DECLINED: "Did not consent",
             Outcome.TIMED_OUT: "Timed out",
             Outcome.REPLACED: "Replaced by a later session",
+            Outcome.RETURNED: "Returned on the panel",
         }[self]
 
 
@@ -131,6 +137,11 @@ class CameInLaterSession:
     """The same person began the study again, in another session of the panel."""
 
 
+@dataclass(frozen=True)
+class Returned:
+    """The participant gave the submission back on the panel."""
+
+
 Happening = (
     Consented
     | Declined
@@ -141,6 +152,7 @@ Happening = (
     | FeedbackGiven
     | NotSeenForLong
     | CameInLaterSession
+    | Returned
 )
 
 
@@ -168,6 +180,8 @@ def next_step(step: Step, happening: Happening, rules: Rules) -> Position:
             pass  # nothing leads on from the end
         case _, CameInLaterSession():
             return ended(Outcome.REPLACED)
+        case _, Returned():
+            return ended(Outcome.RETURNED)
         case Step.FEEDBACK, FeedbackGiven(failures) | NotSeenForLong(failures):
             # Feedback is optional: who leaves here has given every answer that counts.
             if failures > rules.attention_failures_allowed:

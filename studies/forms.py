@@ -2,12 +2,14 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from django import forms
+
+from studies.feedback import LONGEST_ANSWER, FeedbackItem
 
 
 class ConsentForm(forms.Form):
@@ -44,49 +46,43 @@ class ChoiceForm(forms.Form):
     answer = forms.CharField(max_length=10)
 
 
-CERTAINTY = [("1", "Not at all"), ("2", "A little"), ("3", "Fairly"), ("4", "Mostly"), ("5", "Completely")]
-VISIBILITY = [("1", "Very badly"), ("2", "Badly"), ("3", "Acceptably"), ("4", "Well"), ("5", "Very well")]
-SYSTEM = [("1", "Never"), ("2", "Rarely"), ("3", "Sometimes"), ("4", "Often"), ("5", "Always")]
-
-
 class FeedbackForm(forms.Form):
-    """Optional questions after the main study."""
+    """The optional questions after the main study. Their fields have a prefix, so that any name is possible."""
 
-    certainty = forms.ChoiceField(
-        label="How sure were you of your answers?", choices=CERTAINTY, required=False, widget=forms.RadioSelect
-    )
-    visibility = forms.ChoiceField(
-        label="How well could you see the images?", choices=VISIBILITY, required=False, widget=forms.RadioSelect
-    )
-    used_system = forms.ChoiceField(
-        label="Did you follow a fixed system or trick when deciding?",
-        choices=SYSTEM,
-        required=False,
-        widget=forms.RadioSelect,
-    )
-    comment = forms.CharField(
-        label="Anything you would like to tell us?",
-        max_length=2000,
-        required=False,
-        widget=forms.Textarea(attrs={"rows": 4}),
-    )
+    prefix = "item"
 
-    def __init__(self, data: Mapping[str, str] | None = None) -> None:
-        if data is not None:
-            # Browsers count a line break as one character and send two.
-            data = {**dict(data.items()), "comment": data.get("comment", "").replace("\r\n", "\n").replace("\0", "")}
-        super().__init__(data)
+    def __init__(self, items: Iterable[FeedbackItem], data: Mapping[str, str] | None = None) -> None:
+        super().__init__(None if data is None else {name: _as_counted(text) for name, text in data.items()})
+        for item in items:
+            self.fields[item.name] = _choice(item) if item.choices else _words(item)
 
     def answers(self) -> dict[str, str]:
-        """The items that were answered."""
-        return {item: answer for item, answer in self.cleaned_data.items() if answer}
+        """What was posted, by the names of the questions, fit or unfit."""
+        return {name: self.data.get(self.add_prefix(name), "") for name in self.fields}
+
+
+def _as_counted(text: str) -> str:
+    """Browsers count a line break as one character and send two."""
+    return text.replace("\r\n", "\n").replace("\0", "")
+
+
+def _choice(item: FeedbackItem) -> forms.Field:
+    numbered = [(str(number), choice) for number, choice in enumerate(item.choices, start=1)]
+    return forms.ChoiceField(label=item.question, choices=numbered, required=False, widget=forms.RadioSelect)
+
+
+def _words(item: FeedbackItem) -> forms.Field:
+    return forms.CharField(
+        label=item.question, max_length=LONGEST_ANSWER, required=False, widget=forms.Textarea(attrs={"rows": 4})
+    )
 
 
 @dataclass(frozen=True)
 class PostedRating:
-    """A rating as the page posts it; times in milliseconds from the moment the image was shown.
+    """A rating as the page posts it; studies.services.rating.Timings says what each measurement means.
 
     ``start_position``: where the scale stood before it was touched; None when it showed no position.
+    ``revises``: it is another answer to an item that has one.
     """
 
     token: UUID
@@ -96,39 +92,63 @@ class PostedRating:
     first_interaction_ms: int
     last_interaction_ms: int | None
     focus_losses: int | None
+    visible_ms: int | None
+    shown_width: int | None
+    shown_height: int | None
+    client_ms: int | None
+    revises: bool
 
 
-def parse_rating(body: bytes) -> PostedRating:
-    """Read the JSON of a rating. Raises ValueError with a sentence that names the field."""
+def parse_token(body: bytes) -> UUID:
+    """Read JSON that names an item by its token. Raises ValueError with a sentence."""
+    return _token(_json_object(body))
+
+
+def _json_object(body: bytes) -> dict[str, Any]:
     try:
         posted = json.loads(body, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise ValueError("The answer is not valid JSON.") from error
     if not isinstance(posted, dict):
         raise ValueError("The answer must be a JSON object.")  # noqa: TRY004 - one kind of error for the caller
+    return posted
+
+
+def _token(posted: dict[str, Any]) -> UUID:
     token = posted.get("token")
     try:
-        parsed_token = UUID(token) if isinstance(token, str) else None
+        if isinstance(token, str):
+            return UUID(token)
     except ValueError:
-        parsed_token = None
-    if parsed_token is None:
-        raise ValueError("token: this is not the token of an item.")
+        pass
+    raise ValueError("token: this is not the token of an item.")
+
+
+def parse_rating(body: bytes) -> PostedRating:
+    """Read the JSON of a rating. Raises ValueError with a sentence that names the field."""
+    posted = _json_object(body)
+    token = _token(posted)
     value = _integer(posted, "value")
     if value is None:
         raise ValueError("value is missing: the scale has not been answered.")
-    if posted.get("touched") is not True:
+    if posted.get("touched", True) is not True:
         raise ValueError("touched must be true: the scale has not been touched, so there is no answer yet.")
     first_interaction_ms = _integer(posted, "first_interaction_ms")
     if first_interaction_ms is None:
         raise ValueError("first_interaction_ms is missing: it says when the scale was touched.")
     return PostedRating(
-        token=parsed_token,
+        token=token,
         value=value,
         start_position=_integer(posted, "start_position"),
         response_ms=_integer(posted, "response_ms"),
         first_interaction_ms=first_interaction_ms,
         last_interaction_ms=_integer(posted, "last_interaction_ms"),
         focus_losses=_integer(posted, "focus_losses"),
+        visible_ms=_integer(posted, "visible_ms"),
+        shown_width=_integer(posted, "shown_width"),
+        shown_height=_integer(posted, "shown_height"),
+        client_ms=_integer(posted, "client_ms"),
+        revises=posted.get("revision") is True,
     )
 
 

@@ -15,6 +15,7 @@ Parameters = Mapping[str, Sequence[str]]  # every value of every parameter, as p
 PROLIFIC_PARAMETERS = ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID")
 # Prolific's ids are 24 hexadecimal characters; those of its preview mode are not.
 PROLIFIC_ID = re.compile(r"[0-9a-f]{24}")
+PROLIFIC_PREVIEW_ID = re.compile(r"[0-9A-Za-z]{12}")
 OWN_ID = re.compile(r"[A-Za-z0-9._~-]{1,60}")
 # An address is decoded once before it is parsed here; a link that was encoded twice still holds %7B for "{".
 PLACEHOLDER = re.compile(r"\{\{|\}\}|\{%|%\}|%[A-Z_]+%")
@@ -28,6 +29,7 @@ class LandingProblem(StrEnum):
     REPEATED = "repeated"
     WRONG_CASE = "wrong_case"
     PLACEHOLDER = "placeholder"
+    PREVIEW = "preview"
     MALFORMED = "malformed"
     OTHER_STUDY = "other_study"
 
@@ -60,6 +62,8 @@ def read_prolific(parameters: Parameters, *, prolific_study_id: str = "") -> Arr
             raise LandingRefused(_absence(parameters, name), name)
         _refuse_unfilled(name, value)
     for name, value in values.items():
+        if PROLIFIC_PREVIEW_ID.fullmatch(str(value)):
+            raise LandingRefused(LandingProblem.PREVIEW, name)
         if not PROLIFIC_ID.fullmatch(str(value)):
             raise LandingRefused(LandingProblem.MALFORMED, name)
     if prolific_study_id and values["STUDY_ID"] != prolific_study_id:

@@ -1,9 +1,9 @@
 """Who sees what in which order, pure. The result is stored, never computed again from a seed."""
 
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 
 class OrderImpossible(ValueError):
@@ -12,17 +12,13 @@ class OrderImpossible(ValueError):
 
 @dataclass(frozen=True)
 class PlannedTrial:
-    """One item of the main study: exactly one of the three is set."""
+    """One item of the main study: an image of the dataset, a check image (stimulus), or words alone."""
 
+    kind: str
     image_id: int | None = None
     stimulus_id: int | None = None
     instructed_value: int | None = None
-
-    @property
-    def kind(self) -> Literal["image", "corrupted", "instructed"]:
-        if self.image_id is not None:
-            return "image"
-        return "corrupted" if self.stimulus_id is not None else "instructed"
+    parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 def order_trials(
@@ -33,9 +29,9 @@ def order_trials(
     The gaps between images are divided into as many equal stretches as there are checks, and each stretch gets one
     check in a random gap: so a check is never first, last or beside another.
     """
-    images = [PlannedTrial(image_id=image_id) for image_id in image_ids]
-    checks = [PlannedTrial(stimulus_id=stimulus_id) for stimulus_id in corrupted_ids]
-    checks += [PlannedTrial(instructed_value=value) for value in instructed_values]
+    images = [PlannedTrial("image", image_id=image_id) for image_id in image_ids]
+    checks = [PlannedTrial("corrupted", stimulus_id=stimulus_id) for stimulus_id in corrupted_ids]
+    checks += [PlannedTrial("instructed", instructed_value=value) for value in instructed_values]
     gaps = len(images) - 1
     if len(checks) > max(gaps, 0):
         raise OrderImpossible(

@@ -31,8 +31,8 @@ def amount_due(outcome: Outcome, rates: Rates) -> Decimal:
     """What someone who ended with ``outcome`` is due, in major units of the currency.
 
     Who failed the attention checks has given the time all the same and is due the full amount, until a person
-    decides otherwise on the panel. Who declined or never came back is due nothing, and a replaced
-    session neither: the later one is paid.
+    decides otherwise on the panel. Who declined, returned the submission or never came back is due nothing, and a
+    replaced session neither: the later one is paid.
     """
     minutes = {
         Outcome.COMPLETED: rates.minutes_complete,
@@ -42,6 +42,7 @@ def amount_due(outcome: Outcome, rates: Rates) -> Decimal:
         Outcome.DECLINED: Decimal(0),
         Outcome.TIMED_OUT: Decimal(0),
         Outcome.REPLACED: Decimal(0),
+        Outcome.RETURNED: Decimal(0),
     }[outcome]
     return rates.for_minutes(minutes)
 

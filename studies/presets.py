@@ -69,10 +69,16 @@ Now and then an item tells you which answer to give. Please give exactly that an
 
 First we show you a few pairs of images. In each pair, pick the modified one."""
 
+FEEDBACK = """\
+certainty: How sure were you of your answers? | Not at all | A little | Fairly | Mostly | Completely
+visibility: How well could you see the images? | Very badly | Badly | Acceptably | Well | Very well
+used_system: Did you follow a fixed system or trick when deciding? | Never | Rarely | Sometimes | Often | Always
+comment: Anything you would like to tell us?"""
+
 PAPER_QUESTION = "How certain are you that this image was modified, or that it was not?"
 FIELD_QUESTION = "Is this image real, or was it modified?"
 
-_TEXTS = {"consent": CONSENT, "instructions": INSTRUCTIONS}
+_TEXTS = {"consent": CONSENT, "instructions": INSTRUCTIONS, "feedback": FEEDBACK}
 
 _COMMON_SETTINGS: dict[str, Any] = {
     "dataset_count": 60,

@@ -15,7 +15,10 @@ RESEARCHER_PERMISSIONS = {
         "view_importrow add_collection change_collection view_collection add_collectionversion "
         "change_collectionversion delete_collectionversion view_collectionversion view_curationlogentry"
     ),
-    "studies": "add_study change_study view_study view_participation",
+    "studies": (
+        "add_study change_study view_study view_participation view_decision decide_participation "
+        "view_participantmessage change_participantmessage"
+    ),
     "leaderboard": "view_board change_board view_entry change_entry",
 }
 

@@ -4,10 +4,15 @@ import secrets
 from typing import Any
 
 from django import forms
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminTextareaWidget
 
+from studies.feedback import FeedbackError, parse_items
 from studies.models import Study, TextKind
-from studies.presets import PRESETS, TEXT_PLACEHOLDERS
+from studies.presets import TEXT_PLACEHOLDERS
+from studies.protocols import protocols
 from studies.selectors import study_text
 
 # Letters and digits that are not taken for one another when read aloud or written down.
@@ -69,7 +74,7 @@ class StudyCreateForm(forms.ModelForm):
     # Not "preset": that field of the model is never edited, and Django refuses a form field of its name.
     preset_name = forms.ChoiceField(
         label="Preset",
-        choices=[(preset.name, preset.label) for preset in PRESETS.values()],
+        choices=lambda: [(known.preset.name, known.preset.label) for known in protocols()],
         initial="paper",
         widget=UnfoldAdminRadioSelectWidget(),
         help_text="Where all other numbers and texts come from. You can change each of them before launch.",
@@ -83,6 +88,21 @@ class StudyCreateForm(forms.ModelForm):
             "slug": "Part of the link that participants see, so it must not give anything away. The random one is a "
             "good choice.",
         }
+
+
+TEXT_HELP = dict.fromkeys(TextKind, "An empty line begins a new paragraph.") | {
+    TextKind.QUESTION: "One sentence.",
+    TextKind.FEEDBACK: "One question a line: a name for exports, a colon, the question, and its choices with a bar "
+    "before each; without choices it is answered in words.",
+}
+
+
+def preview_button(study: Study, kind: TextKind) -> SafeString:
+    """Sends what is typed to the page that shows it as participants read it, in another tab."""
+    return format_html(
+        '<button type="submit" class="text-link" formaction="{}" formtarget="_blank" formnovalidate>Preview</button>',
+        reverse("studies:preview-text", args=[study.slug, kind.value]),
+    )
 
 
 class TextField(forms.CharField):
@@ -104,6 +124,7 @@ class StudyForm(forms.ModelForm):
     text_consent = TextField(label="Consent", widget=UnfoldAdminTextareaWidget({"rows": 18}))
     text_instructions = TextField(label="Instructions", widget=UnfoldAdminTextareaWidget({"rows": 14}))
     text_question = TextField(label="Question above the scale", widget=UnfoldAdminTextareaWidget({"rows": 2}))
+    text_feedback = TextField(label="Feedback questions", widget=UnfoldAdminTextareaWidget({"rows": 7}))
 
     class Meta:
         model = Study
@@ -118,7 +139,17 @@ class StudyForm(forms.ModelForm):
             text = study_text(self.instance, kind)
             self.fields[name].initial = text.body if text else ""
             if text:
-                self.fields[name].help_text = f"Version {text.version}. An empty line begins a new paragraph."
+                self.fields[name].help_text = format_html(
+                    "Version {}. {} {}", text.version, TEXT_HELP[kind], preview_button(self.instance, kind)
+                )
+
+    def clean_text_feedback(self) -> str:
+        body: str = self.cleaned_data["text_feedback"]
+        try:
+            parse_items(body)
+        except FeedbackError as error:
+            raise forms.ValidationError(str(error)) from error
+        return body
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}

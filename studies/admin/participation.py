@@ -1,6 +1,5 @@
 """What participants did: to read, never to edit."""
 
-from datetime import timedelta
 from typing import Any
 
 from django.contrib import admin
@@ -10,9 +9,10 @@ from unfold.contrib.filters.admin import BooleanRadioFilter, ChoicesDropdownFilt
 from unfold.decorators import display
 
 from scooter_site.common.admin_tools import ReadOnlyAdmin
-from studies import checks
+from studies.admin.participation_report import in_words, report
+from studies.admin.quality import DecisionPages
 from studies.flow import Outcome, Step
-from studies.models import Participation, Rating
+from studies.models import Participation
 
 KIND_LABELS = {"Real": "success", "Test": "warning", "Preview": ""}
 PLACE_LABELS = {outcome.label: "danger" for outcome in Outcome} | {
@@ -20,11 +20,12 @@ PLACE_LABELS = {outcome.label: "danger" for outcome in Outcome} | {
     Outcome.DECLINED.label: "",
     Outcome.TIMED_OUT.label: "",
     Outcome.REPLACED.label: "",
+    Outcome.RETURNED.label: "",
 }
 
 
 @admin.register(Participation)
-class ParticipationAdmin(ReadOnlyAdmin, ModelAdmin):
+class ParticipationAdmin(ReadOnlyAdmin, DecisionPages, ModelAdmin):
     list_display = (
         "short_id",
         "study",
@@ -130,55 +131,8 @@ class ParticipationAdmin(ReadOnlyAdmin, ModelAdmin):
     @display(description="duration")
     def duration(self, participation: Participation) -> str:
         end = participation.finished_at or participation.last_seen_at
-        return in_minutes(end - participation.started_at)
+        return in_words(end - participation.started_at)
 
 
 def may_see_identities(request: HttpRequest) -> bool:
     return request.user.has_perm("studies.view_participantidentity")
-
-
-def in_minutes(span: timedelta) -> str:
-    """For example "13 min 05 s"."""
-    minutes, seconds = divmod(round(span.total_seconds()), 60)
-    return f"{minutes} min {seconds:02} s"
-
-
-def in_seconds(rating: Rating | None) -> str:
-    """For example "3.4"; empty where the browser did not measure."""
-    if rating is None or rating.response_ms is None:
-        return ""
-    return f"{rating.response_ms / 1000:.1f}"
-
-
-def report(participation: Participation) -> dict[str, Any]:
-    """Context of the page about one participant: timeline, checks, ratings. A fixed number of queries."""
-    trials = list(participation.trials.select_related("rating", "image"))
-    ratings = [getattr(trial, "rating", None) for trial in trials]
-    return {
-        "participation": participation,
-        "place": participation.get_outcome_display() or Step(participation.step).label,
-        "events": [
-            {"at": event.at, "name": event.name.replace("_", " ").capitalize(), "detail": list(event.detail.items())}
-            for event in participation.events.all()
-        ],
-        "plates": [
-            {
-                "trial": trial,
-                "expected": checks.right_plate_answer(trial.plate.digit),
-                "right": checks.plate_is_right(trial.plate.digit, trial.answer),
-            }
-            for trial in participation.plate_trials.select_related("plate")
-        ],
-        "pairs": [
-            {"trial": trial, "right": checks.pair_is_right(trial.modified_side, trial.answer)}
-            for trial in participation.pair_trials.all()
-        ],
-        "trials": [
-            {"trial": trial, "rating": rating, "seconds": in_seconds(rating)}
-            for trial, rating in zip(trials, ratings, strict=True)
-        ],
-        "rated_count": sum(rating is not None for rating in ratings),
-        "trial_count": len(trials),
-        "duration": in_minutes((participation.finished_at or participation.last_seen_at) - participation.started_at),
-        "feedback": participation.feedback.all(),
-    }

@@ -19,6 +19,7 @@ from unfold.decorators import display
 from scooter_site.common.admin_tools import StayOnPage, change_url, list_url, signed_in
 from studies import selectors
 from studies.admin.actions import ACTIONS, StudyAction, available_actions
+from studies.admin.exports import ExportPages
 from studies.admin.forms import (
     PLACEHOLDER_HELP,
     TEXT_FIELDS,
@@ -27,11 +28,13 @@ from studies.admin.forms import (
     random_slug,
     reveals_something,
 )
-from studies.flow import Outcome, Step
-from studies.models import CompletionCode, Participation, Study, StudyStatus, TextKind
+from studies.admin.monitor import MonitorPages
+from studies.admin.quality import QUALITY_FIELDSET, QualityPages
+from studies.flow import Outcome
+from studies.models import CompletionCode, ParticipantMessage, Participation, Study, StudyStatus, TextKind
 from studies.pay import amount_due
 from studies.selectors.counting import countable
-from studies.selectors.dropout import dropout
+from studies.selectors.messages import message_counts
 from studies.services import life
 
 BEFORE_LAUNCH = {StudyStatus.DRAFT, StudyStatus.READY}
@@ -65,7 +68,7 @@ class CompletionCodeInline(TabularInline):
 
 
 @admin.register(Study)
-class StudyAdmin(StayOnPage, ModelAdmin):
+class StudyAdmin(MonitorPages, ExportPages, QualityPages, StayOnPage, ModelAdmin):
     list_display = ("title", "status_label", "attack", "target_model", "valid_of_planned", "created_at")
     list_select_related = ("attack", "target_model")
     list_filter = (
@@ -131,6 +134,8 @@ class StudyAdmin(StayOnPage, ModelAdmin):
                 ),
             },
         ),
+        QUALITY_FIELDSET,
+        ("Main study", {"fields": ("may_go_back", ("minimum_viewing_ms", "break_every"))}),
         (
             "Devices and time",
             {
@@ -233,6 +238,10 @@ class StudyAdmin(StayOnPage, ModelAdmin):
     def text_question(self, study: Study) -> str:
         return _newest_text(study, TextKind.QUESTION)
 
+    @display(description="Feedback questions")
+    def text_feedback(self, study: Study) -> str:
+        return _newest_text(study, TextKind.FEEDBACK)
+
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         try:
             return super().changeform_view(request, *args, **kwargs)
@@ -247,14 +256,12 @@ class StudyAdmin(StayOnPage, ModelAdmin):
         pages = [
             ("live", self.live_view, "<int:study_id>/live/"),
             ("do", self.action_view, "<int:study_id>/do/<slug:name>/"),
-            ("monitor", self.monitor_view, "<int:study_id>/monitor/"),
-            ("monitor_live", self.monitor_live_view, "<int:study_id>/monitor/live/"),
         ]
         own = [
             path(address, self.admin_site.admin_view(view), name=f"studies_study_{name}")
             for name, view, address in pages
         ]
-        return own + super().get_urls()
+        return own + self.monitor_urls() + self.export_urls() + super().get_urls()
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
@@ -308,23 +315,6 @@ class StudyAdmin(StayOnPage, ModelAdmin):
         request.current_app = self.admin_site.name
         return TemplateResponse(request, "admin/studies/study_question.html", context)
 
-    def monitor_view(self, request: HttpRequest, study_id: int) -> HttpResponse:
-        """Live numbers of one study."""
-        study = self._viewable(request, study_id)
-        context = {
-            **self.admin_site.each_context(request),
-            **monitor_context(study, request),
-            "title": "Live numbers",
-            "opts": self.opts,
-            "original": study,
-        }
-        request.current_app = self.admin_site.name
-        return TemplateResponse(request, "admin/studies/monitor.html", context)
-
-    def monitor_live_view(self, request: HttpRequest, study_id: int) -> HttpResponse:
-        study = self._viewable(request, study_id)
-        return render(request, "admin/studies/monitor_numbers.html", monitor_context(study, request))
-
     def _viewable(self, request: HttpRequest, study_id: int) -> Study:
         if not self.has_view_permission(request):
             raise PermissionDenied
@@ -372,6 +362,7 @@ def panel_context(study: Study, request: HttpRequest) -> dict[str, Any]:
     if not is_ready:
         actions.pop("launch", None)
     may_change = request.user.has_perm("studies.change_study")
+    message_count, waiting_count = message_counts(study)
     return {
         "study": study,
         "actions": actions,
@@ -387,30 +378,10 @@ def panel_context(study: Study, request: HttpRequest) -> dict[str, Any]:
         "may_preview": may_change
         and study.status in {StudyStatus.READY, StudyStatus.RUNNING, StudyStatus.PAUSED}
         and not is_building(study),
+        "texts": selectors.newest_texts(study) if may_change else [],
         "participations_url": list_url(Participation, f"study__id__exact={study.pk}"),
+        "message_count": message_count,
+        "waiting_count": waiting_count,
+        "messages_url": list_url(ParticipantMessage, f"participation__study__id__exact={study.pk}"),
         "copied_from_url": change_url(study.copied_from) if study.copied_from else "",
-    }
-
-
-def monitor_context(study: Study, request: HttpRequest) -> dict[str, Any]:
-    """Context of the live numbers."""
-    numbers = selectors.monitor(study)
-    stages = dropout(study)
-    arrived = stages[0].reached
-    return {
-        "study": study,
-        "numbers": numbers,
-        "percent": min(100, round(100 * numbers.valid_participations / numbers.planned_participations)),
-        "stages": [
-            {"stage": stage, "percent": round(100 * stage.reached / arrived) if arrived else 0} for stage in stages
-        ],
-        "steps": [(Step(step).label, count) for step, count in numbers.by_step.items()],
-        "outcomes": [(Outcome(outcome).label, count) for outcome, count in numbers.by_outcome.items()],
-        "committed": sum(
-            (count * amount_due(Outcome(outcome), study.rates) for outcome, count in numbers.by_outcome.items()),
-            Decimal(0),
-        ),
-        "needed_per_dataset": study.participants_per_dataset,
-        "participations_url": list_url(Participation, f"study__id__exact={study.pk}"),
-        "study_url": change_url(study),
     }

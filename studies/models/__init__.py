@@ -1,5 +1,6 @@
 """Studies and what people answered in them."""
 
+from studies.models.decision import Decision, Verdict
 from studies.models.materials import (
     ColourPlate,
     CompletionCode,
@@ -12,6 +13,7 @@ from studies.models.materials import (
     StudyText,
     TextKind,
 )
+from studies.models.messages import ParticipantMessage
 from studies.models.participation import (
     FeedbackAnswer,
     ParticipantIdentity,
@@ -20,7 +22,7 @@ from studies.models.participation import (
     ParticipationKind,
 )
 from studies.models.study import AttentionPolicy, Panel, ScaleDirection, ScaleWidget, Study, StudyStatus
-from studies.models.trials import PairTrial, PlateTrial, Rating, Trial, TrialKind
+from studies.models.trials import PairTrial, PlateTrial, Rating, RatingChange, Trial, TrialKind
 
 __all__ = [
     "AttentionPolicy",
@@ -28,17 +30,20 @@ __all__ = [
     "CompletionCode",
     "Dataset",
     "DatasetImage",
+    "Decision",
     "FeedbackAnswer",
     "Modification",
     "PairTrial",
     "Panel",
     "ParticipantIdentity",
+    "ParticipantMessage",
     "Participation",
     "ParticipationEvent",
     "ParticipationKind",
     "PlateKind",
     "PlateTrial",
     "Rating",
+    "RatingChange",
     "ScaleDirection",
     "ScaleWidget",
     "Stimulus",
@@ -49,4 +54,5 @@ __all__ = [
     "TextKind",
     "Trial",
     "TrialKind",
+    "Verdict",
 ]

@@ -1,9 +1,11 @@
+from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Q
 
 from imagedb.models import Image
 from scooter_site.common.storage import opaque_name, protected_storage
+from studies.feedback import FeedbackError, parse_items
 from studies.flow import Outcome
 from studies.models.study import Study, new_token
 
@@ -121,6 +123,7 @@ class TextKind(models.TextChoices):
     CONSENT = "consent", "Consent"
     INSTRUCTIONS = "instructions", "Instructions"
     QUESTION = "question", "Question above the scale"
+    FEEDBACK = "feedback", "Feedback questions"
 
 
 class StudyText(models.Model):
@@ -129,7 +132,9 @@ class StudyText(models.Model):
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="texts")
     kind = models.CharField(max_length=15, choices=TextKind)
     version = models.PositiveSmallIntegerField(default=1)
-    body = models.TextField(help_text="Plain text. An empty line begins a new paragraph.")
+    body = models.TextField(
+        help_text="Plain text. An empty line begins a new paragraph; feedback has one question a line."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -140,6 +145,14 @@ class StudyText(models.Model):
 
     def __str__(self) -> str:
         return f"{self.get_kind_display()} version {self.version}"
+
+    def clean(self) -> None:
+        """Refuse feedback questions that no page could show."""
+        if self.kind == TextKind.FEEDBACK:
+            try:
+                parse_items(self.body)
+            except FeedbackError as error:
+                raise ValidationError({"body": str(error)}) from error
 
 
 class CompletionCode(models.Model):

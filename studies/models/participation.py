@@ -25,7 +25,7 @@ class Participation(models.Model):
     step = models.CharField(max_length=15, choices=[(s.value, s.value) for s in Step], default=Step.CONSENT)
     outcome = models.CharField(max_length=25, blank=True, choices=[(o.value, o.label) for o in Outcome])
     is_valid = models.BooleanField(
-        default=False, help_text="Its ratings count: completed, and passed the attention rule."
+        default=False, help_text="Its ratings count: every answer was given, and nobody and no rule excluded it."
     )
     validity_changed_at = models.DateTimeField(
         null=True, blank=True, help_text="When its ratings began to count or ceased to; empty if they never did."
@@ -63,7 +63,8 @@ class Participation(models.Model):
                 | (~Q(step=Step.END) & Q(outcome="", finished_at__isnull=True)),
             ),
             models.CheckConstraint(
-                name="valid_participation_is_completed", condition=Q(is_valid=False) | Q(outcome=Outcome.COMPLETED)
+                name="valid_participation_reached_the_end",
+                condition=Q(is_valid=False) | Q(outcome__in=[Outcome.COMPLETED, Outcome.ATTENTION_FAILED]),
             ),
         ]
 
@@ -109,8 +110,11 @@ class FeedbackAnswer(models.Model):
     """One optional answer after the main study."""
 
     participation = models.ForeignKey(Participation, on_delete=models.CASCADE, related_name="feedback")
-    item = models.CharField(max_length=40)
-    answer = models.TextField()
+    text = models.ForeignKey(
+        StudyText, on_delete=models.PROTECT, related_name="+", help_text="The version of the questions that was shown."
+    )
+    item = models.CharField(max_length=40, help_text="Name of the question in that text.")
+    answer = models.TextField(help_text="Of a question with choices the number of the one taken, from 1.")
 
     class Meta:
         ordering = ["id"]

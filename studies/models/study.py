@@ -9,7 +9,9 @@ from django.db.models import F, Q
 
 from imagedb.models import Attack, TargetModel
 from studies.flow import Rules
+from studies.models.quality import QualitySettings
 from studies.pay import Rates
+from studies.protocols import Protocol, Setup, protocol
 from studies.scale import Scale
 
 EXAMPLE_COUNT = 3  # in the instructions: one pair for each type of modification
@@ -46,7 +48,7 @@ class Panel(models.TextChoices):
     PROLIFIC = "prolific", "Prolific"
 
 
-class Study(models.Model):
+class Study(QualitySettings, models.Model):
     """A study of one (attack, target model) pair: every number of its protocol, frozen at launch.
 
     The defaults are those of the framework paper (docs/protocol.md); ``studies.presets`` names whole sets.
@@ -116,6 +118,22 @@ class Study(models.Model):
     )
     attention_policy = models.CharField(
         max_length=20, choices=AttentionPolicy, default=AttentionPolicy.EXCLUDE_AFTERWARDS
+    )
+
+    # Main study
+    may_go_back = models.BooleanField(
+        "may go back",
+        default=False,
+        help_text="Participants may return to earlier items and change their answers; those before are kept.",
+    )
+    minimum_viewing_ms = models.PositiveIntegerField(
+        "minimum viewing time",
+        default=0,
+        validators=[MaxValueValidator(60_000)],
+        help_text="In milliseconds. An image must have been in sight for so long before the scale opens.",
+    )
+    break_every = models.PositiveSmallIntegerField(
+        "break every", default=0, help_text="Number of items after which a break is offered; 0: none."
     )
 
     # Device and time
@@ -207,12 +225,7 @@ class Study(models.Model):
     @property
     def trial_count(self) -> int:
         """Images and attention checks that one participant rates: 106 in the paper."""
-        return (
-            self.clean_per_dataset
-            + self.modified_per_dataset
-            + self.corrupted_check_count
-            + self.instructed_check_count
-        )
+        return self.protocol.trial_count(self.setup)
 
     @property
     def planned_participations(self) -> int:
@@ -230,6 +243,22 @@ class Study(models.Model):
             minimum=self.scale_minimum,
             maximum=self.scale_maximum,
             higher_is_modified=self.scale_direction == ScaleDirection.HIGHER_IS_MODIFIED,
+        )
+
+    @property
+    def protocol(self) -> Protocol:
+        """How items are chosen, ordered, worded and checked."""
+        return protocol(self.preset)
+
+    @property
+    def setup(self) -> Setup:
+        return Setup(
+            scale=self.rating_scale,
+            widget=self.scale_widget,
+            image_count=self.clean_per_dataset + self.modified_per_dataset,
+            corrupted_check_count=self.corrupted_check_count,
+            instructed_check_count=self.instructed_check_count,
+            instructed_tolerance=self.instructed_tolerance,
         )
 
     @property

@@ -6,9 +6,8 @@ from datetime import datetime
 from django.db.models import QuerySet
 
 from studies.flow import Outcome, Step
-from studies.models import PairTrial, Panel, Participation, ParticipationKind, PlateTrial, Trial, TrialKind
-
-PRELOAD_COUNT = 2
+from studies.models import PairTrial, Panel, Participation, ParticipationKind, PlateTrial, Trial
+from studies.selectors.items import LOOK_AHEAD, unanswered_items
 
 
 @dataclass(frozen=True)
@@ -35,33 +34,19 @@ def current_pair(participation: Participation) -> PairTrial | None:
     return unanswered.select_related("clean_stimulus", "modified_stimulus").order_by("position").first()
 
 
-def unanswered_trials(participation: Participation, limit: int) -> list[Trial]:
-    """The next ``limit`` items of the main study, the current one first. One query."""
-    return list(participation.trials.filter(rating__isnull=True).order_by("position")[:limit])
-
-
 def current_trial(participation: Participation) -> Trial | None:
     """The item to rate now: the first unanswered one; None outside the main study."""
     if participation.step != Step.MAIN:
         return None
-    return next(iter(unanswered_trials(participation, limit=1)), None)
-
-
-def trials_to_preload(participation: Participation, count: int = PRELOAD_COUNT) -> list[Trial]:
-    """The next ``count`` items after the current one that show an image."""
-    if participation.step != Step.MAIN:
-        return []
-    # Attention checks are never adjacent, so at most every second item shows no image.
-    following = unanswered_trials(participation, limit=1 + 2 * count)[1:]
-    return [trial for trial in following if trial.kind != TrialKind.INSTRUCTED][:count]
+    return participation.trials.filter(rating__isnull=True).order_by("position").first()
 
 
 def may_see_trial_image(participation: Participation, trial: Trial) -> bool:
-    """Whether the image of ``trial`` may be sent: in the main study, answered, current or among those to preload."""
+    """Whether the image of ``trial`` may be sent: in the main study, up to the items that may be fetched ahead."""
     if trial.participation_id != participation.pk or participation.step != Step.MAIN:
         return False
-    allowed = unanswered_trials(participation, limit=1)[:1] + trials_to_preload(participation)
-    return bool(allowed) and trial.position <= allowed[-1].position
+    unanswered = unanswered_items(participation.pk)
+    return bool(unanswered) and trial.position <= unanswered[0].position + LOOK_AHEAD
 
 
 def progress(participation: Participation) -> Progress:

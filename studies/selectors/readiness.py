@@ -234,7 +234,7 @@ def _texts(study: Study) -> ReadinessLine:
     missing = [kind.label.lower() for kind in TextKind if kind not in present]
     if missing:
         return ReadinessLine(False, label, f"Write the text for: {', '.join(missing)}.")
-    return ReadinessLine(True, label, "Consent, instructions and question are there.")
+    return ReadinessLine(True, label, "Consent, instructions, question and feedback are there.")
 
 
 def _contact(study: Study) -> ReadinessLine:

@@ -6,9 +6,20 @@ from datetime import datetime
 from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
+from studies.feedback import FeedbackItem, parse_items
 from studies.flow import Outcome, Step
 from studies.links import test_token
-from studies.models import Panel, Participation, ParticipationKind, Rating, Study, StudyStatus, StudyText, TrialKind
+from studies.models import (
+    Panel,
+    Participation,
+    ParticipationKind,
+    Rating,
+    Study,
+    StudyStatus,
+    StudyText,
+    TextKind,
+    TrialKind,
+)
 from studies.pay import amount_due
 from studies.selectors.places import holds_dataset_place, places_taken
 from studies.selectors.ratings import countable_participations
@@ -17,6 +28,12 @@ from studies.selectors.ratings import countable_participations
 def study_text(study: Study, kind: str) -> StudyText | None:
     """The newest version of the study's text of this kind (TextKind), as written; ``render_text`` fills it in."""
     return StudyText.objects.filter(study=study, kind=kind).order_by("-version").first()
+
+
+def newest_texts(study: Study) -> list[StudyText]:
+    """The newest version of every text there is, in the order in which participants meet them."""
+    newest: dict[str, StudyText] = {text.kind: text for text in study.texts.order_by("version")}
+    return [newest[kind] for kind in TextKind if kind in newest]
 
 
 def render_text(study: Study, body: str) -> str:
@@ -32,6 +49,18 @@ def render_text(study: Study, body: str) -> str:
     for placeholder, value in values.items():
         body = body.replace(placeholder, value)
     return body
+
+
+def feedback_items(study: Study, body: str) -> list[FeedbackItem]:
+    """The questions of a feedback text as participants read them, placeholders filled in. Raises FeedbackError."""
+    return [
+        FeedbackItem(
+            name=item.name,
+            question=render_text(study, item.question),
+            choices=tuple(render_text(study, choice) for choice in item.choices),
+        )
+        for item in parse_items(body)
+    ]
 
 
 def studies_with_lost_build(requested_before: datetime) -> QuerySet[Study]:

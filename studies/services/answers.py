@@ -1,4 +1,4 @@
-"""What a participant answers after the consent: saved at once, each answer at most once.
+"""What a participant answers before and after the main study: saved at once, each answer at most once.
 
 Each function locks the participation's row, checks that it is where it should be, and may be called twice: what is
 past is left as it is and the participation is returned. What lies ahead is refused with InvalidAnswer.
@@ -6,7 +6,6 @@ past is left as it is and the participation is returned. What lies ahead is refu
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeVar
 from uuid import UUID
 
@@ -14,49 +13,28 @@ from django.db import transaction
 from django.utils import timezone
 
 from studies import checks, flow, order
+from studies.feedback import FeedbackError, checked_answers, parse_items
 from studies.flow import Step
 from studies.models import (
     FeedbackAnswer,
     PairTrial,
     Participation,
     PlateTrial,
-    Rating,
     Stimulus,
     StimulusPurpose,
-    Study,
-    Trial,
-    TrialKind,
+    TextKind,
 )
-from studies.selectors import unanswered_trials
+from studies.selectors import study_text
 from studies.services.pointer import (
     InvalidAnswer,
     is_at,
     locked_participation,
-    mark_shown,
     move,
     record,
     save_seen,
-    small_number,
 )
 
-LARGEST_MILLISECONDS = 2**31 - 1
-LONGEST_FEEDBACK_ANSWER = 5_000
-MOST_FEEDBACK_ITEMS = 40
-
 Item = TypeVar("Item", PlateTrial, PairTrial)
-
-
-@dataclass(frozen=True)
-class Timings:
-    """What the browser measured about one rating, in milliseconds since the image was shown; None where unknown.
-
-    ``first_interaction_ms`` is never unknown: without it the scale was not touched, and there is no rating.
-    """
-
-    response_ms: int | None
-    first_interaction_ms: int
-    last_interaction_ms: int | None
-    focus_losses: int | None
 
 
 def answer_plate(participation_id: int, token: UUID, answer: str) -> Participation:
@@ -141,80 +119,21 @@ def answer_pair(participation_id: int, token: UUID, answer: str) -> Participatio
     return participation
 
 
-def answer_trial(
-    participation_id: int, token: UUID, value: int, timings: Timings, *, start_position: int | None = None
-) -> Participation:
-    """Rate the current item; ``value`` is a whole number on the study's scale, and 0 is an answer.
-
-    ``start_position``: where the scale stood before it was touched; None when it showed no position.
-
-    The first answer to an item stands: repeats are ignored. One short transaction of five statements.
-    """
-    with transaction.atomic():
-        participation = locked_participation(participation_id)
-        trials = unanswered_trials(participation, limit=2) if participation.step == Step.MAIN else []
-        if not trials or trials[0].token != token:
-            _refuse_unless_answered(participation, token)
-            return participation
-        current, following = trials[0], trials[1:]
-        study = participation.study
-        if type(value) is not int or not study.rating_scale.contains(value):
-            raise InvalidAnswer(
-                f"A rating is a whole number from {study.scale_minimum} to {study.scale_maximum}, not {value!r}."
-            )
-        if start_position is not None and not study.rating_scale.contains(start_position):
-            raise InvalidAnswer(f"The scale cannot have started at {start_position!r}, which is not on it.")
-        if type(timings.first_interaction_ms) is not int or timings.first_interaction_ms < 0:
-            raise InvalidAnswer("first_interaction_ms must say when the scale was touched: untouched, it is no answer.")
-        Rating.objects.create(
-            trial=current,
-            value=value,
-            start_position=start_position,
-            response_ms=_milliseconds(timings.response_ms),
-            first_interaction_ms=min(timings.first_interaction_ms, LARGEST_MILLISECONDS),
-            last_interaction_ms=_milliseconds(timings.last_interaction_ms),
-            focus_losses=small_number(timings.focus_losses),
-        )
-        if not _check_passed(current, value, study):
-            participation.attention_failures += 1
-        move(
-            participation,
-            flow.TrialAnswered(is_last=not following, attention_failures=participation.attention_failures),
-        )
-        if participation.step == Step.MAIN:
-            mark_shown(participation, position=following[0].position)
-        save_seen(participation)
-    return participation
-
-
-def _refuse_unless_answered(participation: Participation, token: UUID) -> None:
-    if participation.step == Step.END:
-        return
-    if not Rating.objects.filter(trial__participation=participation, trial__token=token).exists():
-        raise InvalidAnswer("This rating belongs to an item that has not been shown yet.")
-
-
-def _check_passed(trial: Trial, value: int, study: Study) -> bool:
-    if trial.kind == TrialKind.CORRUPTED:
-        return checks.corrupted_check_passed(value, study.rating_scale)
-    if trial.instructed_value is not None:
-        return checks.instructed_check_passed(value, trial.instructed_value, study.instructed_tolerance)
-    return True
-
-
 def give_feedback(participation_id: int, answers: Mapping[str, str]) -> Participation:
-    """Store the optional answers (item -> text; empty ones are left out) and end the participation."""
+    """Store the optional answers (by the names of the questions; empty ones are left out) and end the participation."""
     with transaction.atomic():
         participation = locked_participation(participation_id)
         if not is_at(participation, Step.FEEDBACK):
             return participation
-        given = {item: answer.strip() for item, answer in answers.items() if answer.strip()}
-        if len(given) > MOST_FEEDBACK_ITEMS or any(len(item) > 40 for item in given):
-            raise InvalidAnswer("The feedback has items that this study did not ask for.")
-        if any(len(answer) > LONGEST_FEEDBACK_ANSWER for answer in given.values()):
-            raise InvalidAnswer(f"An answer has at most {LONGEST_FEEDBACK_ANSWER} characters: please shorten it.")
+        text = study_text(participation.study, TextKind.FEEDBACK)
+        assert text is not None  # noqa: S101 - for the type checker; no study is launched without
+        try:
+            given = checked_answers(parse_items(text.body), answers)
+        except FeedbackError as error:
+            raise InvalidAnswer(str(error)) from error
         FeedbackAnswer.objects.bulk_create(
-            FeedbackAnswer(participation=participation, item=item, answer=answer) for item, answer in given.items()
+            FeedbackAnswer(participation=participation, text=text, item=item, answer=answer)
+            for item, answer in given.items()
         )
         record(participation, "feedback_given", items=len(given))
         move(participation, flow.FeedbackGiven(attention_failures=participation.attention_failures))
@@ -230,7 +149,3 @@ def _current_or_past(participation: Participation, step: Step, items: list[Item]
     if participation.step == Step.END or any(item.token == token for item in items if item.answered_at):
         return None
     raise InvalidAnswer("This answer belongs to something that has not been shown yet.")
-
-
-def _milliseconds(value: int | None) -> int | None:
-    return value if type(value) is int and 0 <= value <= LARGEST_MILLISECONDS else None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from imagedb.models import ImageKind
 from studies import flow, order
 from studies.flow import Outcome, Step
 from studies.models import (
@@ -22,13 +23,14 @@ from studies.models import (
     TextKind,
     Trial,
 )
+from studies.protocols import Material
 from studies.selectors import may_begin_again, places_left, study_text
 from studies.services.admission import AlreadyTookPart, StudyFull, refuse_unless_open
 from studies.services.allocation import allocate_dataset, extend_lease, lock_study
 from studies.services.pointer import InvalidAnswer, locked_participation, move, record, save_seen, small_number
 
 LONGEST_ID = 64
-WITHOUT_RESULT = {Outcome.DECLINED, Outcome.TIMED_OUT, Outcome.REPLACED}
+WITHOUT_RESULT = {Outcome.DECLINED, Outcome.TIMED_OUT, Outcome.REPLACED, Outcome.RETURNED}
 
 
 @dataclass(frozen=True)
@@ -220,16 +222,13 @@ def make_trials(participation: Participation) -> None:
     if participation.trials.exists():
         return
     assert participation.dataset is not None  # noqa: S101 - for the type checker; callers allocate first
-    planned = order.order_trials(
-        image_ids=list(participation.dataset.dataset_images.values_list("image_id", flat=True)),
-        corrupted_ids=list(
-            Stimulus.objects.filter(study=study, purpose=StimulusPurpose.ATTENTION).values_list("id", flat=True)
-        ),
-        instructed_values=order.draw_instructed_values(
-            study.rating_scale.instructable_values(), study.instructed_check_count, rng
-        ),
-        rng=rng,
+    images = participation.dataset.dataset_images.values_list("image_id", "image__kind")
+    corrupted = Stimulus.objects.filter(study=study, purpose=StimulusPurpose.ATTENTION)
+    material = Material(
+        images=[(image_id, kind == ImageKind.MODIFIED) for image_id, kind in images],
+        corrupted_ids=list(corrupted.values_list("id", flat=True)),
     )
+    planned = study.protocol.plan(material, study.setup, rng)
     Trial.objects.bulk_create(
         Trial(
             participation=participation,
@@ -238,6 +237,7 @@ def make_trials(participation: Participation) -> None:
             image_id=trial.image_id,
             stimulus_id=trial.stimulus_id,
             instructed_value=trial.instructed_value,
+            parameters=dict(trial.parameters),
         )
         for position, trial in enumerate(planned, start=1)
     )

@@ -15,9 +15,9 @@ from imagedb.models import Attack, TargetModel
 from scooter_site.common.tasks import enqueue
 from studies import tasks
 from studies.flow import Outcome
-from studies.models import CompletionCode, Study, StudyStatus, StudyText, TextKind
-from studies.presets import PRESETS
-from studies.selectors import ReadinessLine, readiness, study_text
+from studies.models import CompletionCode, Study, StudyStatus, StudyText
+from studies.protocols import protocol
+from studies.selectors import ReadinessLine, newest_texts, readiness, study_text
 from studies.services.materials import build_materials, delete_materials
 
 __all__ = [
@@ -97,7 +97,7 @@ def create_study_from_preset(
 
     Raises KeyError for an unknown preset and Django's ValidationError for settings that do not fit together.
     """
-    chosen = PRESETS[preset]
+    chosen = protocol(preset).preset
     fields = {"seed": secrets.randbelow(LARGEST_SEED), **chosen.settings, **overrides}
     study = Study(
         title=title,
@@ -123,7 +123,7 @@ def copy_study(study: Study, created_by: User | None = None) -> Study:
         for field in Study._meta.concrete_fields
         if field.name not in NOT_COPIED
     }
-    texts = [(kind, text.body) for kind in TextKind if (text := study_text(study, kind)) is not None]
+    texts = [(text.kind, text.body) for text in newest_texts(study)]
     with transaction.atomic():
         copy = Study.objects.create(
             title=f"Copy of {study.title}"[:200],
@@ -185,7 +185,10 @@ def change_settings(study: Study, **changes: Any) -> Study:
 
 
 def update_text(study: Study, kind: str, body: str) -> StudyText:
-    """Give the study a new version of a text (TextKind); nothing new if the body is unchanged. Frozen at launch."""
+    """Give the study a new version of a text (TextKind); nothing new if the body is unchanged. Frozen at launch.
+
+    Raises StudyStateError, or Django's ValidationError for feedback questions that cannot be read.
+    """
     with transaction.atomic():
         locked = _locked(study)
         newest = study_text(locked, kind)
@@ -193,7 +196,10 @@ def update_text(study: Study, kind: str, body: str) -> StudyText:
             return newest
         if locked.status not in BEFORE_LAUNCH:
             raise StudyStateError(f"{locked} has been launched, so its texts are frozen. Copy it to change them.")
-        return StudyText.objects.create(study=locked, kind=kind, version=newest.version + 1 if newest else 1, body=body)
+        text = StudyText(study=locked, kind=kind, version=newest.version + 1 if newest else 1, body=body)
+        text.clean()
+        text.save()
+        return text
 
 
 def request_materials(study: Study) -> Study:

@@ -2,26 +2,29 @@
 
 from studies.services.admission import AlreadyTookPart, StudyFull, StudyNotOpen
 from studies.services.answers import (
-    Timings,
     answer_pair,
     answer_plate,
-    answer_trial,
     finish_instructions,
     give_feedback,
 )
 from studies.services.entering import Device, DeviceNotSuitable, accept_consent, decline_consent, enter_study
-from studies.services.pointer import InvalidAnswer
-from studies.services.time_out import close_timed_out
+from studies.services.pointer import InvalidAnswer, OutOfTurn
+from studies.services.rating import Session, Timings, Turn, answer_item, answer_trial, go_back, keep_place
+from studies.services.time_out import close_timed_out, return_participation
 
 __all__ = [
     "AlreadyTookPart",
     "Device",
     "DeviceNotSuitable",
     "InvalidAnswer",
+    "OutOfTurn",
+    "Session",
     "StudyFull",
     "StudyNotOpen",
     "Timings",
+    "Turn",
     "accept_consent",
+    "answer_item",
     "answer_pair",
     "answer_plate",
     "answer_trial",
@@ -30,4 +33,7 @@ __all__ = [
     "enter_study",
     "finish_instructions",
     "give_feedback",
+    "go_back",
+    "keep_place",
+    "return_participation",
 ]

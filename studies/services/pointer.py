@@ -5,16 +5,11 @@ from django.utils import timezone
 
 from studies import flow
 from studies.flow import Outcome, Step
-from studies.models import (
-    CompletionCode,
-    ParticipantIdentity,
-    Participation,
-    ParticipationEvent,
-    ParticipationKind,
-    Study,
-)
+from studies.models import CompletionCode, Participation, ParticipationEvent, Study, Verdict
 from studies.selectors.counting import counts
+from studies.selectors.quality import OUTCOMES_WITH_ALL_ANSWERS, same_person
 from studies.services.allocation import extend_lease
+from studies.services.quality_policy import exclude_by_policy
 from studies.signals import valid_ratings_changed
 
 LARGEST_SMALL_NUMBER = 2**15 - 1
@@ -23,7 +18,11 @@ STEPS = list(Step)
 
 
 class InvalidAnswer(ValueError):
-    """A malformed answer, or one to something that has not been shown yet."""
+    """An answer that is not taken, and changed nothing; the message says why."""
+
+
+class OutOfTurn(InvalidAnswer):
+    """A well-formed answer that is not due: to what has not been shown yet, or to what can no longer be changed."""
 
 
 def locked_participation(participation_id: int) -> Participation:
@@ -91,27 +90,46 @@ def end_participation(participation: Participation, outcome: Outcome) -> None:
     participation.last_seen_at = participation.finished_at
     participation.lease_expires_at = None
     participation.completion_code = CompletionCode.objects.filter(study=study, outcome=outcome).first()
-    participation.is_valid = outcome == Outcome.COMPLETED and not _counts_already(participation)
+    participation.is_valid = (
+        _has_all_answers(participation) and not _came_before(participation) and not _excluded_by_policy(participation)
+    )
     participation.validity_changed_at = participation.finished_at if participation.is_valid else None
     record(participation, "ended", outcome=outcome)
-    if participation.is_valid and counts(participation):
-        # Robust: whatever listens must not cost the participant the end page.
-        transaction.on_commit(
-            lambda: valid_ratings_changed.send(
-                sender=Study, attack_id=study.attack_id, target_model_id=study.target_model_id
-            ),
-            robust=True,
-        )
+    if participation.is_valid:
+        announce_changed_ratings(participation)
 
 
-def _counts_already(participation: Participation) -> bool:
-    """Whether another participation of the same person is valid: each person counts once."""
-    identity = ParticipantIdentity.objects.filter(participation=participation).exclude(participant_id="").first()
-    if identity is None or participation.kind != ParticipationKind.REAL:
+def announce_changed_ratings(participation: Participation) -> None:
+    """Tell those above, once it is committed, that the ratings of this participation count or cease to."""
+    if not counts(participation):
+        return
+    study = participation.study
+    # Robust: whatever listens must not cost the participant the end page.
+    transaction.on_commit(
+        lambda: valid_ratings_changed.send(
+            sender=Study, attack_id=study.attack_id, target_model_id=study.target_model_id
+        ),
+        robust=True,
+    )
+
+
+def _has_all_answers(participation: Participation) -> bool:
+    """Who failed the attention checks may have been let through to the end, or stopped before."""
+    if participation.outcome == Outcome.ATTENTION_FAILED:
+        return not participation.trials.filter(rating=None).exists()
+    return participation.outcome == Outcome.COMPLETED
+
+
+def _came_before(participation: Participation) -> bool:
+    """Whether the same person has done all of it before: each counts once, and who was excluded gets no second go."""
+    return same_person(participation).filter(outcome__in=OUTCOMES_WITH_ALL_ANSWERS).exists()
+
+
+def _excluded_by_policy(participation: Participation) -> bool:
+    if not exclude_by_policy(participation):
         return False
-    valid = ParticipantIdentity.objects.filter(participation__kind=ParticipationKind.REAL, participation__is_valid=True)
-    same_person = valid.filter(study=identity.study_id, participant_id=identity.participant_id)
-    return same_person.exclude(pk=identity.pk).exists()
+    record(participation, "decided", verdict=Verdict.EXCLUDE, ratings_count=False, by="policy")
+    return True
 
 
 def small_number(value: int | None) -> int | None:

@@ -21,8 +21,8 @@ def start_preview(study: Study) -> Participation:
     return enter_study(study, kind=ParticipationKind.PREVIEW)
 
 
-def jump_preview(participation_id: int, step: Step) -> Participation:
-    """Put a preview at the beginning of ``step``, forgetting what was answered.
+def jump_preview(participation_id: int, step: Step, outcome: Outcome = Outcome.COMPLETED) -> Participation:
+    """Put a preview at the beginning of ``step``, forgetting what was answered; at the end, with this outcome.
 
     Raises InvalidAnswer if the study has no such step, or the participation is no preview.
     """
@@ -42,7 +42,7 @@ def jump_preview(participation_id: int, step: Step) -> Participation:
         if step == Step.COMPREHENSION:
             make_pairs(preview)
         if step == Step.END:
-            end_participation(preview, Outcome.COMPLETED)
+            end_participation(preview, outcome)
         preview.save()
     return preview
 

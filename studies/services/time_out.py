@@ -1,13 +1,14 @@
-"""The end of participations whose participant has left and not come back."""
+"""The end of participations that their participant has left: not come back to, or given back on the panel."""
 
 from datetime import datetime
 
 from django.db import transaction
 
 from studies import flow
-from studies.flow import Step
+from studies.flow import Outcome, Step
+from studies.models import Participation
 from studies.selectors import unfinished_participations
-from studies.services.pointer import locked_participation, move
+from studies.services.pointer import locked_participation, move, record
 
 
 def close_timed_out(participation_id: int, not_seen_since: datetime) -> None:
@@ -21,6 +22,23 @@ def close_timed_out(participation_id: int, not_seen_since: datetime) -> None:
             return
         move(participation, flow.NotSeenForLong(attention_failures=participation.attention_failures))
         participation.save()
+
+
+def return_participation(participation_id: int) -> Participation:
+    """End a participation whose submission was returned on the panel, and free its place.
+
+    Its ratings are kept and do not count. May be called twice. One that has ended already stays as it ended, as its
+    participant has been shown that and its code; that the submission was returned afterwards is put on record, for a
+    person to decide about.
+    """
+    with transaction.atomic():
+        participation = locked_participation(participation_id)
+        if participation.step != Step.END:
+            move(participation, flow.Returned())
+            participation.save()
+        elif participation.outcome != Outcome.RETURNED:
+            record(participation, "returned_after_the_end")
+    return participation
 
 
 def close_all_timed_out(not_seen_since: datetime) -> None:

@@ -39,16 +39,27 @@ def study_page(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]
     return with_study
 
 
+def may_preview(request: HttpRequest) -> bool:
+    """Whether the visitor is staff who may see studies as their participants do."""
+    return request.user.is_staff and request.user.has_perm("studies.change_study")
+
+
 def current_participation(request: HttpRequest, study: Study) -> Participation | None:
     """The participation that the cookie names, if it is valid, of this study and still there."""
-    value = request.get_signed_cookie(COOKIE, default=None, salt=_salt(study), max_age=int(COOKIE_AGE.total_seconds()))
-    if value is None:
+    public_id = session_of(request, study.slug)
+    if public_id is None:
         return None
     return (
         Participation.objects.select_related("study", "identity", "completion_code")
-        .filter(study=study, public_id=UUID(value))
+        .filter(study=study, public_id=public_id)
         .first()
     )
+
+
+def session_of(request: HttpRequest, slug: str) -> UUID | None:
+    """The public id that a valid cookie of this study names; whether there is such a participation is not looked up."""
+    value = request.get_signed_cookie(COOKIE, default=None, salt=_salt(slug), max_age=int(COOKIE_AGE.total_seconds()))
+    return None if value is None else UUID(value)
 
 
 def remember(response: HttpResponse, participation: Participation) -> None:
@@ -57,7 +68,7 @@ def remember(response: HttpResponse, participation: Participation) -> None:
     response.set_signed_cookie(
         COOKIE,
         str(participation.public_id),
-        salt=_salt(study),
+        salt=_salt(study.slug),
         max_age=int(COOKIE_AGE.total_seconds()),
         path=_path(study),
         secure=settings.HTTPS,
@@ -76,8 +87,8 @@ def to_run(study: Study) -> SeeOther:
     return SeeOther(reverse("studies:run", args=[study.slug]))
 
 
-def _salt(study: Study) -> str:
-    return f"studies.participation.{study.slug}"
+def _salt(slug: str) -> str:
+    return f"studies.participation.{slug}"
 
 
 def _path(study: Study) -> str:

@@ -25,6 +25,7 @@ class Notice:
 
 
 RETURN = "Please return your submission on Prolific, so that your place is free for someone else."
+CLOSE = "You can close this page; there is nothing more to do."
 OPEN_FROM_PROLIFIC = "Close this page, go back to the study on Prolific and open it from there."
 
 
@@ -80,6 +81,18 @@ def link_refused(study: Study, refused: LandingRefused) -> Notice:
             steps=(OPEN_FROM_PROLIFIC, "Researchers: to try the study, use its test link or preview."),
             detail=detail,
         )
+    if refused.problem is LandingProblem.PREVIEW:
+        return Notice(
+            reason="preview",
+            status=HTTPStatus.BAD_REQUEST,
+            title="This link comes from a preview on Prolific",
+            text="Its ids belong to nobody, so answers could be neither kept nor paid. Nothing has been started.",
+            steps=(
+                "Participants: " + OPEN_FROM_PROLIFIC,
+                "Researchers: to try the study, use its test link or preview; neither counts.",
+            ),
+            detail=detail,
+        )
     return Notice(
         reason=refused.problem.value,
         status=HTTPStatus.BAD_REQUEST,
@@ -131,7 +144,7 @@ def not_open(study: Study, reason: str) -> Notice:
         ),
         "closed": ("This study has ended", "It takes no more participants. Thank you for your interest."),
     }[reason]
-    later = ("You can try again later.",) if reason != "closed" else ()
+    later = ("You can try again later.",) if reason != "closed" else (CLOSE,)
     return Notice(
         reason=reason,
         status=HTTPStatus.FORBIDDEN,
@@ -165,7 +178,7 @@ def device_not_suitable(study: Study, reason: str) -> Notice:
         status=HTTPStatus.BAD_REQUEST,
         title=title,
         text=text,
-        steps=steps,
+        steps=(*steps, f"If that cannot be done: {RETURN}") if _is_prolific(study) else steps,
         retry_url=reverse("studies:run", args=[study.slug]),
     )
 
@@ -202,5 +215,5 @@ def _already_took_part(study: Study) -> Notice:
         status=HTTPStatus.FORBIDDEN,
         title="You have already taken part",
         text="Each person can take this study once, and we have a session of yours already.",
-        steps=(RETURN,) if _is_prolific(study) else (),
+        steps=(RETURN,) if _is_prolific(study) else (CLOSE,),
     )

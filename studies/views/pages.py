@@ -1,5 +1,6 @@
 """What each step's template shows. Nothing here tells an answer, a kind, a score or a code before its time."""
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -17,13 +18,12 @@ from studies.models import (
     ParticipationKind,
     PlateTrial,
     ScaleDirection,
-    ScaleWidget,
     Stimulus,
     StimulusPurpose,
     Study,
     TextKind,
-    Trial,
 )
+from studies.views.rating import page_data
 
 REDIRECT_SECONDS = 10
 
@@ -47,11 +47,10 @@ EXAMPLE_CAPTIONS = {
 def page_context(request: HttpRequest, participation: Participation) -> dict[str, Any]:
     """Context of the current step's template."""
     step = Step(participation.step)
-    context: dict[str, Any] = {"step": step.value, "parts": _parts(participation.study, step)}
+    context: dict[str, Any] = {"step": step.value, "parts": parts_of(participation.study, step)}
     if participation.kind == ParticipationKind.PREVIEW:
-        context["preview_steps"] = [
-            (other.value, PART_NAMES.get(other, "End")) for other in _steps(participation.study)
-        ]
+        context["preview_steps"] = _preview_steps(participation.study)
+        context["preview_at"] = f"{step.value}:{participation.outcome}" if step is Step.END else step.value
     if step is not Step.END:
         context["personal_link"] = _personal_link(request, participation)
     match step:
@@ -61,7 +60,7 @@ def page_context(request: HttpRequest, participation: Participation) -> dict[str
             context |= _plate_context(participation)
         case Step.INSTRUCTIONS:
             context["text"] = _text(participation.study, TextKind.INSTRUCTIONS)
-            context["examples"] = _examples(participation.study)
+            context["examples"] = example_pairs(participation.study)
             context["is_repeated"] = participation.comprehension_attempt > 1
         case Step.COMPREHENSION:
             context |= _pair_context(participation)
@@ -69,44 +68,11 @@ def page_context(request: HttpRequest, participation: Participation) -> dict[str
             context |= _main_context(participation)
         case Step.FEEDBACK:
             # What was posted comes here only when it has to be changed: nobody should type a comment twice.
-            context["form"] = FeedbackForm(request.POST if request.method == "POST" else None)
+            posted = request.POST if request.method == "POST" else None
+            context["form"] = study_feedback_form(participation.study, posted)
         case Step.END:
             context |= _end_context(participation)
     return context
-
-
-def trial_data(participation: Participation) -> dict[str, Any]:
-    """The current item of the main study and the images to fetch ahead, for the page's script."""
-    trial = selectors.current_trial(participation) if participation.step == Step.MAIN else None
-    if trial is None:
-        return {"trial": None, "preload": []}
-    study = participation.study
-    return {
-        "trial": {
-            "token": str(trial.token),
-            "position": trial.position,
-            "total": study.trial_count,
-            "image": None if trial.instructed_value is not None else _image_address(study, "trial", trial),
-            "text": None if trial.instructed_value is None else instruction(study, trial.instructed_value),
-        },
-        "preload": [
-            _image_address(study, "trial", following) for following in selectors.trials_to_preload(participation)
-        ],
-    }
-
-
-def instruction(study: Study, value: int) -> str:
-    """What an instructed item says."""
-    verb = "choose" if study.scale_widget == ScaleWidget.LIKERT else "move the slider to"
-    end = {study.scale_minimum: ", the left end,", study.scale_maximum: ", the right end,"}.get(value, "")
-    return f"This is an attention check. Please {verb} {with_sign(study, value)}{end} and continue."
-
-
-def with_sign(study: Study, value: int) -> str:
-    """A value of the scale as the page writes it: signed when the scale has two sides."""
-    if study.scale_minimum >= 0 or value == 0:
-        return str(value)
-    return f"+{value}" if value > 0 else f"−{-value}"
 
 
 def _text(study: Study, kind: TextKind) -> str:
@@ -114,7 +80,18 @@ def _text(study: Study, kind: TextKind) -> str:
     return selectors.render_text(study, text.body) if text else ""
 
 
-def _image_address(study: Study, kind: str, shown: Trial | PlateTrial | Any) -> str:
+def study_feedback_form(study: Study, data: Mapping[str, str] | None = None) -> FeedbackForm:
+    """The study's optional questions after the main study."""
+    text = selectors.study_text(study, TextKind.FEEDBACK)
+    return feedback_form(study, text.body if text else "", data)
+
+
+def feedback_form(study: Study, body: str, data: Mapping[str, str] | None = None) -> FeedbackForm:
+    """The questions of ``body``, none if it is empty. Raises FeedbackError."""
+    return FeedbackForm(selectors.feedback_items(study, body) if body else [], data)
+
+
+def _image_address(study: Study, kind: str, shown: Any) -> str:
     return reverse("studies:image", args=[study.slug, kind, shown.token])
 
 
@@ -127,7 +104,20 @@ def _steps(study: Study) -> list[Step]:
     return [step for step in Step if not skipped.get(step)]
 
 
-def _parts(study: Study, step: Step) -> dict[str, Any] | None:
+def _preview_steps(study: Study) -> list[tuple[str, str]]:
+    """Where a preview can go: every step of the study, and every page that it can end with."""
+    steps = _steps(study)
+    missing = {
+        Outcome.COLOUR_CHECK_FAILED: Step.COLOUR_CHECK not in steps,
+        Outcome.COMPREHENSION_FAILED: Step.COMPREHENSION not in steps,
+    }
+    ends = [
+        (f"{Step.END}:{outcome}", f"End: {outcome.label.lower()}") for outcome in Outcome if not missing.get(outcome)
+    ]
+    return [(step.value, PART_NAMES[step]) for step in steps if step is not Step.END] + ends
+
+
+def parts_of(study: Study, step: Step) -> dict[str, Any] | None:
     """Which part of how many this is; None at the end."""
     steps = [other for other in _steps(study) if other is not Step.END]
     if step not in steps:
@@ -174,7 +164,7 @@ def _pair_context(participation: Participation) -> dict[str, Any]:
     }
 
 
-def _examples(study: Study) -> list[dict[str, Any]]:
+def example_pairs(study: Study) -> list[dict[str, Any]]:
     """Pairs of an unmodified and a modified image, in the order of their numbers."""
     stimuli = Stimulus.objects.filter(study=study, purpose=StimulusPurpose.EXAMPLE).order_by("number", "id")
     pairs: dict[int, dict[str, Any]] = {}
@@ -191,16 +181,33 @@ def _examples(study: Study) -> list[dict[str, Any]]:
 
 def _main_context(participation: Participation) -> dict[str, Any]:
     study = participation.study
-    progress = selectors.progress(participation)
-    points = range(study.scale_minimum, study.scale_maximum + 1) if study.scale_widget == ScaleWidget.LIKERT else ()
+    context = scale_context(study)
     return {
+        **context,
         "question": _text(study, TextKind.QUESTION),
-        "progress": progress,
-        "points": [{"value": value, "shown": with_sign(study, value)} for value in points],
+        "progress": selectors.progress(participation),
         "data": {
-            **trial_data(participation),
+            **context["data"],
+            **page_data(participation),
+            "minimum_viewing_ms": study.minimum_viewing_ms,
+            "break_every": study.break_every,
+            "minutes_complete": float(study.minutes_complete),
             "rate_url": reverse("studies:rate", args=[study.slug]),
+            "back_url": reverse("studies:back", args=[study.slug]),
+            "heartbeat_url": reverse("studies:heartbeat", args=[study.slug]),
             "run_url": reverse("studies:run", args=[study.slug]),
+        },
+    }
+
+
+def scale_context(study: Study) -> dict[str, Any]:
+    """What the page of the main study shows whatever the item, at the first one."""
+    return {
+        "progress": selectors.Progress(done=0, total=study.trial_count),
+        "points": study.protocol.buttons(study.setup),
+        "data": {
+            "trial": {"position": 1, "total": study.trial_count},
+            "may_go_back": study.may_go_back,
             "scale": {
                 "widget": study.scale_widget,
                 "minimum": study.scale_minimum,

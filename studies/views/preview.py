@@ -10,14 +10,13 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from studies.flow import Step
+from studies.flow import Outcome, Step
 from studies.models import Participation, ParticipationKind, Study
 from studies.services.participations import InvalidAnswer, StudyNotOpen
 from studies.services.previews import delete_preview, jump_preview, start_preview
 from studies.views import notices
-from studies.views.access import SeeOther, current_participation, forget, remember, study_page, to_run
+from studies.views.access import SeeOther, current_participation, forget, may_preview, remember, study_page, to_run
 
-PERMISSION = "studies.change_study"
 WHY_NOT = {
     "not_started": "Its images and checks have not been built yet. Build them first, on the page of the study.",
     "closed": "A closed study cannot be previewed. Copy it, and preview the copy.",
@@ -31,7 +30,7 @@ def preview(request: HttpRequest, study: Study) -> HttpResponse:
     """POST starts a preview; GET is the page before and after one."""
     if not request.user.is_authenticated:
         return redirect_to_login(request.get_full_path())
-    if not (request.user.is_staff and request.user.has_perm(PERMISSION)):
+    if not may_preview(request):
         return HttpResponseForbidden("Only staff who may change studies can preview them.", content_type="text/plain")
     if request.method != "POST":
         return _page(request, study)
@@ -50,14 +49,15 @@ def preview(request: HttpRequest, study: Study) -> HttpResponse:
 @never_cache
 @study_page
 def preview_jump(request: HttpRequest, study: Study) -> HttpResponse:
-    """Go to any step of the running preview."""
+    """Go to any step of the running preview, or with "end:" and an outcome, to the page that ends so."""
     participation = _current_preview(request, study)
     if participation is None:
         return notices.notice_page(request, notices.no_session(study), study)
-    wanted = request.POST.get("step", "")
-    if wanted in set(Step):
+    step, _, outcome = request.POST.get("step", "").partition(":")
+    outcome = outcome or Outcome.COMPLETED
+    if step in set(Step) and outcome in set(Outcome):
         with suppress(InvalidAnswer):  # a step this study does not have: stay
-            jump_preview(participation.pk, Step(wanted))
+            jump_preview(participation.pk, Step(step), Outcome(outcome))
     return to_run(study)
 
 

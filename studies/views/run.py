@@ -1,17 +1,17 @@
-"""The page of the current step, and what is posted from it.
+"""The page of the current step, and what is posted from it (but for ratings: studies.views.rating).
 
 The server's pointer decides: a page never says which step comes next, and a post for a past step changes nothing.
 """
 
 from http import HTTPStatus
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods
 
 from studies.flow import Step
-from studies.forms import ChoiceForm, ConsentForm, FeedbackForm, parse_rating
+from studies.forms import ChoiceForm, ConsentForm
 from studies.models import Participation, ParticipationKind, Study
 from studies.services.participations import (
     Device,
@@ -19,18 +19,16 @@ from studies.services.participations import (
     InvalidAnswer,
     StudyFull,
     StudyNotOpen,
-    Timings,
     accept_consent,
     answer_pair,
     answer_plate,
-    answer_trial,
     decline_consent,
     finish_instructions,
     give_feedback,
 )
 from studies.views import notices
 from studies.views.access import current_participation, study_page, to_run
-from studies.views.pages import page_context, trial_data
+from studies.views.pages import page_context, study_feedback_form
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -60,39 +58,6 @@ def run(request: HttpRequest, study: Study) -> HttpResponse:
     return to_run(study)
 
 
-@require_POST
-@never_cache
-@study_page
-def rate(request: HttpRequest, study: Study) -> HttpResponse:
-    """Store one rating and answer with the next item; ``trial`` is null when the main study is over."""
-    participation = current_participation(request, study)
-    if participation is None:
-        return _json_error("This session is not known here.", HTTPStatus.FORBIDDEN)
-    if participation.step not in {Step.MAIN, Step.FEEDBACK}:
-        return _json_error("This is not the moment for ratings.", HTTPStatus.CONFLICT)
-    try:
-        posted = parse_rating(request.body)
-        participation = answer_trial(
-            participation.pk,
-            posted.token,
-            posted.value,
-            Timings(
-                response_ms=posted.response_ms,
-                first_interaction_ms=posted.first_interaction_ms,
-                last_interaction_ms=posted.last_interaction_ms,
-                focus_losses=posted.focus_losses,
-            ),
-            start_position=posted.start_position,
-        )
-    except ValueError as error:  # InvalidAnswer is one
-        return _json_error(str(error), HTTPStatus.BAD_REQUEST)
-    return JsonResponse(trial_data(participation))
-
-
-def _json_error(message: str, status: HTTPStatus) -> JsonResponse:
-    return JsonResponse({"error": message}, status=status)
-
-
 def _page(request: HttpRequest, participation: Participation, problem: str = "") -> HttpResponse:
     context = {
         "study": participation.study,
@@ -115,10 +80,7 @@ def _take(request: HttpRequest, participation: Participation) -> str:
         case Step.INSTRUCTIONS:
             finish_instructions(participation.pk)
         case Step.FEEDBACK:
-            form = FeedbackForm(request.POST)
-            if not form.is_valid():
-                return "Your comment can have at most 2000 characters; please choose from the answers shown."
-            give_feedback(participation.pk, form.answers())
+            give_feedback(participation.pk, study_feedback_form(participation.study, request.POST).answers())
         case Step.MAIN | Step.END:
             pass  # ratings have their own address, and nothing follows the end
     return ""

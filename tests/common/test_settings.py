@@ -85,7 +85,7 @@ def test_sqlite_runs_with_wal_foreign_keys_and_patience(tmp_path):
     assert result.stdout.splitlines() == [
         "journal_mode wal",
         "foreign_keys 1",
-        "busy_timeout 20000",
+        "busy_timeout 60000",
         "synchronous 1",
     ], result.stderr
 

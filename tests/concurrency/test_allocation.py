@@ -10,7 +10,7 @@ from django.db import transaction
 from studies.models import Participation, ParticipationKind, Study
 from studies.selectors import places_left
 from studies.services import allocation
-from studies.services.participations import StudyFull
+from studies.services.participations import StudyFull, return_participation
 from tests import factories, walks
 from tests.concurrency.threads import at_once
 
@@ -19,6 +19,21 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def arrive(study, number):
     return lambda: walks.consent(walks.enter(study, session_id=f"s{number}"))
+
+
+def test_200_simultaneous_arrivals_fill_20_datasets_as_planned_and_the_last_place_goes_once():
+    """All land and consent at the same moment; 20 more than there are places."""
+    study = factories.running_study(
+        dataset_count=20, clean_per_dataset=2, modified_per_dataset=2, participants_per_dataset=9, buffer_percent=0
+    )
+    assert study.place_count == 180
+    results = at_once([arrive(study, number) for number in range(200)])
+    placed = [result for result in results if isinstance(result, Participation)]
+    refused = [result for result in results if isinstance(result, StudyFull)]
+    assert (len(placed), len(refused)) == (180, 20), [result for result in results if result not in placed + refused]
+    taken = Participation.objects.exclude(dataset=None).values_list("dataset__number", flat=True)
+    assert Counter(taken) == dict.fromkeys(range(1, 21), 9)
+    assert places_left(study, ParticipationKind.REAL) == 0
 
 
 def test_100_arrivals_fill_10_datasets_evenly():
@@ -71,3 +86,20 @@ def test_the_last_place_goes_to_two_people_without_the_lock_and_to_one_with_it(m
     assert [type(result) for result in results if result is not None] == ([StudyFull] if is_locked else [])
     holders = Participation.objects.filter(dataset__isnull=False).count()
     assert holders == study.place_count + (0 if is_locked else 1)
+
+
+def test_places_that_three_return_at_once_go_to_the_three_who_come_instead():
+    """Returned sessions unnoticed kept places occupied: replacements came with nowhere to go."""
+    study = factories.running_study(
+        dataset_count=5, clean_per_dataset=2, modified_per_dataset=2, participants_per_dataset=2, buffer_percent=0
+    )
+    participations = at_once([arrive(study, number) for number in range(10)])
+    returned = participations[:3]
+    freed = Counter(each.dataset_id for each in returned)
+    with pytest.raises(StudyFull):
+        walks.enter(study, session_id="too early")
+    at_once([lambda each=each: return_participation(each.pk) for each in returned] * 2)
+    replacements = at_once([arrive(study, number) for number in range(10, 13)])
+    assert Counter(each.dataset_id for each in replacements) == freed
+    with pytest.raises(StudyFull):
+        walks.enter(study, session_id="too late")

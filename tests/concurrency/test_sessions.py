@@ -7,15 +7,17 @@ from types import SimpleNamespace
 
 import pytest
 from django.db import IntegrityError
+from django.test import Client
 
 from studies import selectors
 from studies.flow import Step
 from studies.models import ParticipantIdentity, Participation, ParticipationKind, PlateTrial, Rating, TrialKind
-from studies.services import answers, entering, life
+from studies.services import answers, entering, life, rating
 from studies.services.materials import build_materials
 from studies.services.participations import answer_plate, answer_trial, finish_instructions, give_feedback
 from tests import factories, walks
 from tests.concurrency.threads import at_once
+from tests.studies.visitor import Visitor
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -76,51 +78,88 @@ def test_consenting_ten_times_at_once_gives_one_place_and_one_order():
     assert selectors.places_taken(study, ParticipationKind.REAL) == 1
 
 
+def two_tabs(visitor):
+    """Two browsers with the same cookie."""
+    other = Visitor(visitor.study, Client())
+    other.client.cookies = visitor.client.cookies
+    return visitor, other
+
+
 def test_100_double_submissions_store_one_rating_each_and_agree_on_the_next_item():
+    """A double click, or two tabs: every other pair gives two different answers. No answer names a stale item."""
     study = factories.running_study(
         dataset_count=1, clean_per_dataset=48, modified_per_dataset=48, corrupted_check_count=2,
         instructed_check_count=2, attention_failures_allowed=4,
     )  # fmt: skip
-    participation = walks.to_main(study)
+    visitor = Visitor(study)
+    participation = visitor.at(Step.MAIN)
+    tabs = two_tabs(visitor)
     trials = list(participation.trials.select_related("image"))
     assert len(trials) == 100
     expected_failures = 0
     for trial, following in zip(trials, [*trials[1:], None], strict=True):
-
-        def submit(value, trial=trial):
-            answered = answer_trial(participation.pk, trial.token, value, walks.TIMINGS)
-            return answered, selectors.current_trial(answered)
-
-        values = [walks.right_value(trial), walks.wrong_value(trial)]
-        results = at_once([lambda value=value: submit(value) for value in values])
+        right = walks.right_value(trial)
+        values = [right, walks.wrong_value(trial) if trial.position % 2 else right]
+        results = at_once(
+            [
+                lambda tab=tab, value=value, trial=trial: tab.rate(trial.token, value)
+                for tab, value in zip(tabs, values, strict=True)
+            ]
+        )
         assert failures(results) == []
-        assert [current and current.pk for _, current in results] == [following and following.pk] * 2
+        assert [result.status_code for result in results] == [200, 200]
+        named = [result.json()["trial"] and result.json()["trial"]["token"] for result in results]
+        assert named == [following and str(following.token)] * 2
         assert Rating.objects.filter(trial__participation=participation).count() == trial.position
+        assert trial.rating.value in values
         if trial.kind != TrialKind.IMAGE:
-            expected_failures += trial.rating.value == values[1]
+            expected_failures += trial.rating.value != right
     participation.refresh_from_db()
     assert participation.step == Step.FEEDBACK
     assert participation.attention_failures == expected_failures
+
+
+def test_100_people_who_all_submit_twice_at_the_same_moment_lose_and_double_nothing():
+    study = factories.running_study(
+        plate_count=0, plates_required=0, comprehension_pair_count=0, comprehension_required=0,
+        participants_per_dataset=50,
+    )  # fmt: skip
+    submissions, expected = [], []
+    for number in range(100):
+        visitor = Visitor(study)
+        participation = walks.finish_instructions(visitor.at(Step.INSTRUCTIONS).pk)
+        first, second = list(participation.trials.order_by("position")[:2])
+        values = [number % 50, number % 50 + (1 if number % 2 else 0)]
+        for tab, value in zip(two_tabs(visitor), values, strict=True):
+            submissions.append(lambda tab=tab, value=value, token=first.token: tab.rate(token, value))
+            expected.append((first, values, str(second.token)))
+    results = at_once(submissions)
+    assert failures(results) == []
+    assert [result.status_code for result in results] == [200] * 200
+    for result, (trial, values, following) in zip(results, expected, strict=True):
+        assert result.json()["trial"]["token"] == following
+        assert trial.rating.value in values
+    assert Rating.objects.count() == 100
 
 
 @pytest.mark.parametrize("is_locked", [False, True], ids=["without the lock", "with the lock"])
 def test_a_double_submission_fails_without_the_lock_and_not_with_it(monkeypatch, is_locked):
     participation = walks.to_main(factories.running_study())
     trial = selectors.current_trial(participation)
-    meeting, look = threading.Barrier(2), answers.unanswered_trials
+    meeting, look = threading.Barrier(2), rating.unanswered_items
 
-    def look_together(participation, limit):
-        found = look(participation, limit)
+    def look_together(participation_id):
+        found = look(participation_id)
         with suppress(threading.BrokenBarrierError):
             meeting.wait(timeout=2)
         return found
 
-    monkeypatch.setattr(answers, "unanswered_trials", look_together)
+    monkeypatch.setattr(rating, "unanswered_items", look_together)
     if not is_locked:
         get = Participation.objects.select_related("study").get
-        monkeypatch.setattr(answers, "locked_participation", lambda pk: get(pk=pk))
+        monkeypatch.setattr(rating, "_locked", lambda session: get(public_id=session.public_id))
         # On SQLite it is the transaction that keeps others out, on PostgreSQL the lock within it.
-        monkeypatch.setattr(answers, "transaction", SimpleNamespace(atomic=nullcontext))
+        monkeypatch.setattr(rating, "transaction", SimpleNamespace(atomic=nullcontext))
     results = at_once([lambda: answer_trial(participation.pk, trial.token, 0, walks.TIMINGS)] * 2)
     assert [type(result) for result in failures(results)] == ([] if is_locked else [IntegrityError])
     assert Rating.objects.count() == 1

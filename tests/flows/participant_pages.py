@@ -43,6 +43,22 @@ def click_scale(page: Page, value: int) -> None:
     page.mouse.click(box["x"] + THUMB / 2 + (value + 100) / 200 * (box["width"] - THUMB), box["y"] + box["height"] / 2)
 
 
+def rate(page: Page, position: int, value: int) -> None:
+    """Rate the item that is there."""
+    wait_for_item(page, position)
+    click_scale(page, value)
+    page.locator("#next").click()
+
+
+def expect_values(page: Page, participation: Participation, wanted: list[int]) -> None:
+    """The stored ratings are these, at the latest after a moment: the page goes on before the server has the last."""
+    for _ in range(100):
+        if (found := values(participation)) == wanted:
+            return
+        page.wait_for_timeout(100)  # and not time.sleep, which would hold up the page's routes
+    assert found == wanted
+
+
 def values(participation: Participation) -> list[int]:
     """Stored ratings in the order of their items."""
     ratings = Rating.objects.filter(trial__participation=participation).order_by("trial__position")

@@ -1,18 +1,18 @@
-"""Reload, back, several tabs and bad networks: every answer is stored once, and none is lost."""
-
-import re
+"""Reload, back, double submits, several tabs and devices: every answer is stored once, and none is lost."""
 
 import pytest
 from django.urls import reverse
 from playwright.sync_api import expect
 
 from studies import selectors
-from studies.models import Study
+from studies.models import Panel, RatingChange, Study
 from tests import factories, walks
 from tests.flows.participant_pages import (
+    assert_accessible,
     click_scale,
     enter,
     enter_main,
+    rate,
     values,
     wait_for_item,
 )
@@ -60,135 +60,126 @@ def test_back_after_a_plate_shows_the_next_plate_and_answers_nothing_twice(open_
         assert participation.plate_trials.exclude(answer="").count() == 1
 
 
-def test_two_tabs_rate_each_item_once(open_page, live_server, study):
+def test_of_two_tabs_the_one_opened_last_goes_on_and_nothing_is_sent_twice(open_page, live_server, study):
     with open_page() as page:
         participation = enter_main(page, live_server, study)
+        sent = []
+        page.context.on("request", lambda request: request.url.endswith("/rate/") and sent.append(request.url))
+        click_scale(page, 30)
         other = page.context.new_page()
         other.goto(page.url)
         wait_for_item(other, 1)
-        click_scale(page, 30)
-        page.locator("#next").click()
-        wait_for_item(page, 2)
-        click_scale(other, -90)  # answered already: the first answer stands, and this tab catches up
-        other.locator("#next").click()
+        expect(page.get_by_role("heading", name="The study continues in another tab")).to_be_visible()
+        assert_accessible(page)
+        page.keyboard.press("End")
+        rate(other, 1, -90)
         wait_for_item(other, 2)
-        click_scale(other, -20)
-        other.locator("#next").click()
-        wait_for_item(other, 3)
-        assert values(participation) == [30, -20]
-
-
-def test_a_tab_left_behind_finds_the_end(open_page, live_server, study):
-    with open_page(faults_expected=True) as page:
-        participation = enter_main(page, live_server, study)
-        walks.give_feedback(walks.rate_all(participation).pk, {})
-        click_scale(page, 30)
-        page.locator("#next").click()
-        expect(page.locator("body")).to_have_attribute("data-outcome", "completed")
-
-
-def test_offline_keeps_the_answer_and_goes_on_by_itself(open_page, live_server, study):
-    with open_page(faults_expected=True) as page:
-        participation = enter_main(page, live_server, study)
-        click_scale(page, 42)
-        page.context.set_offline(True)
-        page.locator("#next").click()
-        expect(page.locator("#stage-notice")).to_contain_text("You are offline. Your answer is kept")
-        expect(page.locator("#position")).to_have_text(re.compile("^1 of "))
-        expect(page.locator("#next")).to_be_disabled()
-        assert values(participation) == []
-        page.context.set_offline(False)
+        page.get_by_role("button", name="Continue here instead").click()
         wait_for_item(page, 2)
-        expect(page.locator("#stage-notice")).to_be_hidden()
-        assert values(participation) == [42]
+        expect(other.get_by_role("heading", name="The study continues in another tab")).to_be_visible()
+        rate(page, 2, -20)
+        wait_for_item(page, 3)
+        assert values(participation) == [-90, -20]
+        assert len(sent) == 2
 
 
-def test_an_answer_whose_acknowledgement_was_lost_is_stored_once(open_page, live_server, study):
-    with open_page(faults_expected=True) as page:
-        participation = enter_main(page, live_server, study)
-        attempts = []
-
-        def lose_the_first_reply(route):
-            attempts.append(route.request.post_data)
-            if len(attempts) == 1:
-                route.fetch()
-                route.abort()
-            else:
-                route.continue_()
-
-        page.route("**/rate/", lose_the_first_reply)
-        click_scale(page, 42)
-        page.locator("#next").click()
-        wait_for_item(page, 2)
-        assert len(attempts) == 2
-        assert attempts[0] == attempts[1]
-        assert values(participation) == [42]
-
-
-def test_a_reload_in_the_middle_of_saving_loses_nothing(open_page, live_server, study):
-    with open_page(faults_expected=True) as page:
-        participation = enter_main(page, live_server, study)
-        page.route("**/rate/", lambda route: route.abort())
-        click_scale(page, 0)
-        page.locator("#next").click()
-        expect(page.locator("#stage-notice")).to_contain_text("We keep trying")
-        page.unroute("**/rate/")
+def test_two_devices_rate_each_item_once(open_page, live_server):
+    study = factories.running_study(panel=Panel.PROLIFIC, instructed_check_count=0)
+    ids = {"PROLIFIC_PID": "5f1a" * 6, "STUDY_ID": "60aa" * 6, "SESSION_ID": "61bb" * 6}
+    with open_page() as page, open_page() as other:
+        participation = walks.answer_pairs(walks.answer_plates(walks.consent(enter(page, live_server, study, **ids))))
         page.reload()
-        wait_for_item(page, 2)
-        assert values(participation) == [0]
-
-
-def test_a_refused_answer_can_be_given_again(open_page, live_server, study):
-    with open_page(faults_expected=True) as page:
-        participation = enter_main(page, live_server, study)
-        Study.objects.filter(pk=study.pk).update(scale_maximum=50)
-        click_scale(page, 90)
-        page.locator("#next").click()
-        expect(page.locator("#stage-notice")).to_contain_text("Please answer this item again")
-        click_scale(page, 40)
-        page.locator("#next").click()
-        wait_for_item(page, 2)
-        assert values(participation) == [40]
-
-
-def test_the_scale_opens_only_when_the_image_is_there(open_page, live_server, study):
-    with open_page(faults_expected=True) as page:
-        participation = walks.answer_pairs(walks.answer_plates(walks.consent(enter(page, live_server, study))))
-        page.route("**/images/trial/**", lambda route: route.abort())
-        page.reload()
-        expect(page.locator("#stage-notice")).to_contain_text("The image has not arrived yet")
-        expect(page.locator("#slider-input")).to_be_disabled()
-        click_scale(page, 30)
-        expect(page.locator("#next")).to_be_disabled()
-        page.unroute("**/images/trial/**")
         wait_for_item(page, 1)
-        assert page.evaluate("document.querySelector('#stage img').naturalWidth") == 64
-        assert values(participation) == []
+        assert enter(other, live_server, study, **ids) == participation
+        wait_for_item(other, 1)
+        assert page.get_attribute("#stage img", "src") == other.get_attribute("#stage img", "src")
+        rate(page, 1, 30)
+        rate(page, 2, 40)
+        wait_for_item(page, 3)
+        rate(other, 1, -90)  # answered already: the first answer stands, and this device catches up
+        rate(other, 3, 50)
+        wait_for_item(other, 4)
+        assert values(participation) == [30, 40, 50]
 
 
-def test_a_plate_that_has_not_arrived_cannot_be_answered(open_page, live_server, study):
+def test_a_tab_left_behind_finds_the_end_and_keeps_no_answer(open_page, live_server, study):
     with open_page(faults_expected=True) as page:
-        participation = walks.consent(enter(page, live_server, study))
-        page.route("**/images/plate/**", lambda route: route.abort())
-        page.reload()
-        page.keyboard.press("5")
-        page.keyboard.press("Enter")
-        expect(page.locator("[data-load-notice]")).to_contain_text("not arrived yet")
-        expect(page.locator("[data-needs-images]")).to_be_disabled()
-        page.unroute("**/images/plate/**")
-        expect(page.locator("[data-needs-images]")).to_be_enabled()
-        assert participation.plate_trials.exclude(answer="").count() == 0
-
-
-def test_each_image_is_fetched_once(open_page, live_server, study):
-    with open_page() as page:
-        fetched = []
-        page.on("request", lambda request: "/images/trial/" in request.url and fetched.append(request.url))
-        enter_main(page, live_server, study)
-        for position in range(1, 4):
-            wait_for_item(page, position)
-            page.keyboard.press("End")
-            page.keyboard.press("Enter")
-        wait_for_item(page, 4)
+        participation = enter_main(page, live_server, study)
         page.wait_for_load_state("networkidle")
-        assert len(fetched) == len(set(fetched)) == 6, "four shown, two ahead"
+        page.context.set_offline(True)
+        rate(page, 1, 30)
+        rate(page, 2, 40)
+        wait_for_item(page, 3)
+        assert "40" in page.evaluate("Object.values(localStorage).join()")
+        stored = values(walks.rate_all(participation))
+        walks.give_feedback(participation.pk, {})
+        page.context.set_offline(False)
+        expect(page.locator("body")).to_have_attribute("data-outcome", "completed")
+        assert page.evaluate("localStorage.length") == 0
+        assert values(participation) == stored
+
+
+def test_a_post_sent_again_by_hand_changes_nothing(open_page, live_server, study):
+    with open_page() as page:
+        participation = enter_main(page, live_server, study)
+        with page.expect_request("**/rate/") as sent:
+            rate(page, 1, 30)
+        wait_for_item(page, 2)
+        posted = {**sent.value.post_data_json, "value": -99}
+        headers = {"X-CSRFToken": page.input_value("[name=csrfmiddlewaretoken]"), "Referer": page.url}
+        answer = page.request.post(sent.value.url, data=posted, headers=headers)
+        assert (answer.status, answer.json()["trial"]["position"]) == (200, 2)
+        assert values(participation) == [30]
+
+
+def test_a_terminal_page_has_no_way_back(open_page, live_server):
+    study = factories.running_study(attention_policy="end_at_once", attention_failures_allowed=0)
+    with open_page() as page:
+        participation = enter_main(page, live_server, study)
+        while selectors.current_trial(participation).kind == "image":
+            walks.rate(participation)
+        trial = selectors.current_trial(participation)
+        page.reload()
+        wait_for_item(page, trial.position)
+        page.keyboard.press("End" if walks.wrong_value(trial) > 0 else "Home")
+        page.keyboard.press("Enter")
+        body = page.locator("body")
+        expect(body).to_have_attribute("data-outcome", "attention_failed")
+        page.go_back()
+        page.goto(live_server.url + reverse("studies:run", args=[study.slug]))
+        expect(body).to_have_attribute("data-outcome", "attention_failed")
+        enter(page, live_server, study)
+        expect(body).to_have_attribute("data-outcome", "attention_failed")
+        expect(page.locator("#rating-form, #continue, form[method=post]")).to_have_count(0)
+
+
+def test_going_back_shows_the_answer_and_keeps_what_is_replaced(open_page, live_server):
+    study = factories.running_study(may_go_back=True, instructed_check_count=0)
+    with open_page() as page:
+        participation = enter_main(page, live_server, study)
+        back = page.locator("#back")
+        expect(back).to_be_disabled()
+        rate(page, 1, 0)
+        rate(page, 2, 50)
+        wait_for_item(page, 3)
+        for position, shown in ((2, "+50: rather modified"), (1, "0: undecided")):
+            back.click()
+            expect(page.locator("#position")).to_have_text(f"{position} of {study.trial_count}")
+            expect(page.locator("#readout")).to_have_text(shown)  # also 0 comes back as an answer
+            expect(page.locator("#slider")).not_to_have_class("slider unanswered")
+        page.locator("#next").click()  # as it was: nothing is sent
+        expect(page.locator("#readout")).to_have_text("+50: rather modified")
+        click_scale(page, -70)
+        page.locator("#next").click()
+        wait_for_item(page, 3)
+        assert values(participation) == [0, -70]
+        assert list(RatingChange.objects.values_list("rating__trial__position", "value")) == [(2, 50)]
+        rate(page, 3, 10)
+        wait_for_item(page, 4)
+        assert values(participation) == [0, -70, 10]
+
+
+def test_without_the_setting_there_is_no_way_back(open_page, live_server, study):
+    with open_page() as page:
+        enter_main(page, live_server, study)
+        expect(page.locator("#back")).to_have_count(0)

@@ -33,7 +33,7 @@ def test_five_answers_make_a_complete_draft(client, researcher):
     assert answer.url == change_url(study)
     assert (study.title, study.slug, study.preset, study.scale_minimum) == ("Snow on roofs", slug, "field", -2)
     assert study.created_by == researcher
-    assert study.texts.count() == 3
+    assert study.texts.count() == 4
     assert study.completion_codes.count() == 6
 
 
@@ -77,7 +77,7 @@ def test_settings_and_texts_of_a_draft_are_edited_on_its_page(client, researcher
 def test_a_page_saved_without_a_change_makes_no_new_text(client, researcher):
     study = factories.study()
     client.post(change_url(study), posted(study))
-    assert study.texts.count() == 3
+    assert study.texts.count() == 4
     client.post(change_url(study), posted(study, text_consent="One.\r\n\r\nTwo."))
     assert selectors.study_text(study, TextKind.CONSENT).body == "One.\n\nTwo."
 
@@ -91,6 +91,7 @@ def test_a_page_saved_without_a_change_makes_no_new_text(client, researcher):
         ({"scale_minimum": 100}, "The highest value must be above the lowest."),
         ({"dataset_count": 0}, "Ensure this value is greater than or equal to 1."),
         ({"text_consent": ""}, "This field is required."),
+        ({"text_feedback": "comment: Well?\r\nsure: Sure? | Yes"}, "Line 2: 2 to 10 choices are possible"),
     ],
 )
 def test_numbers_that_do_not_fit_together_are_refused_at_their_field(client, researcher, changes, words):
@@ -123,7 +124,7 @@ def test_after_launch_only_what_no_answer_depends_on_can_be_changed(client, rese
     )
     changed = Study.objects.get()
     assert (changed.title, changed.dataset_count) == ("A better title", study.dataset_count)
-    assert study.texts.count() == 3
+    assert study.texts.count() == 4
     assert list(study.completion_codes.values_list("code", flat=True)) == codes
 
 

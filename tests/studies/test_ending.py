@@ -22,27 +22,31 @@ from tests.studies.participations import REAL, expire_lease
 pytestmark = pytest.mark.django_db
 
 
-def test_feedback_is_optional_and_kept_once(study):
+def test_feedback_is_optional_and_kept_once_with_the_text_that_asked(study):
     participation = walks.rate_all(walks.to_main(study))
-    give_feedback(participation.pk, {"difficulty": "0", "comment": "  <b>hard</b> ", "strategy": " "})
-    give_feedback(participation.pk, {"difficulty": "4"})
-    assert dict(FeedbackAnswer.objects.values_list("item", "answer")) == {"difficulty": "0", "comment": "<b>hard</b>"}
+    give_feedback(participation.pk, {"certainty": "1", "comment": "  <b>hard</b> ", "visibility": " "})
+    give_feedback(participation.pk, {"certainty": "4"})
+    assert dict(FeedbackAnswer.objects.values_list("item", "answer")) == {"certainty": "1", "comment": "<b>hard</b>"}
+    assert {answer.text for answer in FeedbackAnswer.objects.all()} == {selectors.study_text(study, "feedback")}
 
 
 @pytest.mark.parametrize(
     ("answers", "words"),
     [
-        ({"comment": "x" * 5001}, "shorten"),
-        ({"x" * 41: "y"}, "did not ask"),
-        ({f"item {number}": "y" for number in range(41)}, "did not ask"),
+        ({"comment": "x" * 2001}, "shorten"),
+        ({"strategy": "y"}, "did not ask"),
+        ({"certainty": "6"}, "from the answers shown"),
+        ({"certainty": "0"}, "from the answers shown"),
+        ({"certainty": "Fairly"}, "from the answers shown"),
     ],
 )
-def test_too_much_feedback_is_refused_and_nothing_is_lost(study, answers, words):
+def test_feedback_that_nobody_asked_for_is_refused_and_nothing_is_lost(study, answers, words):
     participation = walks.rate_all(walks.to_main(study))
     with pytest.raises(InvalidAnswer, match=words):
         give_feedback(participation.pk, answers)
     participation.refresh_from_db()
     assert participation.step == Step.FEEDBACK
+    assert not FeedbackAnswer.objects.exists()
 
 
 def test_the_code_stays_whatever_is_called_after_the_end(study):
@@ -60,7 +64,7 @@ def test_the_code_stays_whatever_is_called_after_the_end(study):
 
 def test_there_is_one_code_per_outcome(study):
     codes = dict(study.completion_codes.values_list("outcome", "code"))
-    assert set(codes) == set(Outcome) - {Outcome.REPLACED}
+    assert set(codes) == set(Outcome) - {Outcome.REPLACED, Outcome.RETURNED}
     assert len(set(codes.values())) == len(codes)
 
 

@@ -14,6 +14,7 @@ from studies.flow import (
     PairsAnswered,
     PlatesAnswered,
     Position,
+    Returned,
     Rules,
     Step,
     TrialAnswered,
@@ -41,6 +42,7 @@ def end(outcome):
 
 LEGAL = [
     *[(step, CameInLaterSession(), rules(), end(Outcome.REPLACED)) for step in Step if step != Step.END],
+    *[(step, Returned(), rules(), end(Outcome.RETURNED)) for step in Step if step != Step.END],
     (Step.CONSENT, Declined(), rules(), end(Outcome.DECLINED)),
     (Step.CONSENT, Consented(), rules(), Position(Step.COLOUR_CHECK)),
     (Step.CONSENT, Consented(), rules(plate_count=0, plates_required=0), Position(Step.INSTRUCTIONS)),

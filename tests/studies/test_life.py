@@ -64,7 +64,8 @@ def test_a_new_study_has_texts_and_a_code_per_outcome(preset):
     study = create(preset)
     assert set(study.texts.values_list("kind", "version")) == {(kind.value, 1) for kind in TextKind}
     codes = dict(study.completion_codes.values_list("outcome", "code"))
-    assert set(codes) == set(Outcome) - {Outcome.REPLACED}  # nobody takes a code back from a session left for another
+    # Nobody takes a code back from a session that was left for another, or that was given back.
+    assert set(codes) == set(Outcome) - {Outcome.REPLACED, Outcome.RETURNED}
     assert all(re.fullmatch("[A-HJ-NP-Z2-9]{8}", code) for code in codes.values())
     assert codes.values() != dict(create(preset, slug="other").completion_codes.values_list("outcome", "code")).values()
 
@@ -108,12 +109,20 @@ def test_an_edited_text_is_a_new_version():
     assert study.texts.filter(kind=TextKind.QUESTION).count() == 2
 
 
+def test_feedback_questions_that_cannot_be_read_are_refused():
+    study = factories.study()
+    with pytest.raises(ValidationError, match="Line 2: the question is missing"):
+        life.update_text(study, TextKind.FEEDBACK, "sure: Sure? | No | Yes\ncomment:")
+    assert study.texts.filter(kind=TextKind.FEEDBACK).count() == 1
+
+
 def test_settings_and_texts_are_frozen_at_launch():
     study = factories.running_study()
     with pytest.raises(StudyStateError, match=r"frozen \(plate_count\)"):
         life.change_settings(study, plate_count=0, title="New title")
-    with pytest.raises(StudyStateError, match="texts are frozen"):
-        life.update_text(study, TextKind.CONSENT, "Other")
+    for kind in TextKind:
+        with pytest.raises(StudyStateError, match="texts are frozen"):
+            life.update_text(study, kind, "comment: Other?")
     with pytest.raises(StudyStateError, match="materials cannot be built again"):
         life.request_materials(study)
     assert DatasetImage.objects.filter(study=study).count() == 12
@@ -270,11 +279,12 @@ def test_a_copy_of_a_demonstration_is_a_study_of_ones_own():
     assert life.copy_study(factories.study(is_demo=True)).is_demo is False
 
 
-def test_a_copy_takes_the_newest_text_as_its_first_version():
+def test_a_copy_takes_the_newest_texts_as_its_first_versions():
     study = factories.study()
-    life.update_text(study, TextKind.QUESTION, "Newer?")
-    text = selectors.study_text(life.copy_study(study), TextKind.QUESTION)
-    assert (text.body, text.version) == ("Newer?", 1)
+    for kind in TextKind:
+        life.update_text(study, kind, f"{kind}: Newer?")
+    texts = [(text.kind, text.body, text.version) for text in selectors.newest_texts(life.copy_study(study))]
+    assert texts == [(kind, f"{kind}: Newer?", 1) for kind in TextKind]
 
 
 # --- Links ----------------------------------------------------------------------------------------------------

@@ -3,13 +3,10 @@
 import uuid
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from studies import selectors
 from studies.flow import Outcome, Step
 from studies.models import Rating, Stimulus, TrialKind
-from studies.services import answers
 from studies.services.participations import InvalidAnswer, Timings, answer_trial, give_feedback
 from tests import factories, walks
 
@@ -152,16 +149,5 @@ def test_the_tolerance_of_instructed_responses(study):
     for distance in (10, 11):
         trial = participation.trials.get(kind=TrialKind.INSTRUCTED)
         value = trial.instructed_value - distance if trial.instructed_value > 0 else trial.instructed_value + distance
-        failures[distance] = answers._check_passed(trial, value, study)
+        failures[distance] = study.protocol.check_passed(trial, value, study.setup)
     assert failures == {10: True, 11: False}
-
-
-def test_rating_costs_five_statements(study):
-    participation = walks.to_main(study)
-    trial = selectors.current_trial(participation)
-    with CaptureQueriesContext(
-        connection,
-    ) as captured:
-        answer_trial(participation.pk, trial.token, 5, walks.TIMINGS)
-    statements = [query["sql"] for query in captured if "SAVEPOINT" not in query["sql"]]
-    assert len(statements) == 5, statements

@@ -9,9 +9,11 @@ from django.utils import timezone
 
 from studies import links, selectors
 from studies.flow import Step
+from studies.landing import LandingProblem, LandingRefused
 from studies.models import Panel, ParticipantIdentity, Participation, ParticipationKind, Study, StudyStatus
 from studies.services import life
 from studies.services.participations import close_timed_out
+from studies.views import notices
 from studies.views.access import COOKIE
 from tests import factories, walks
 from tests.studies.visitor import (
@@ -71,7 +73,8 @@ def test_opening_the_link_five_times_and_without_cookies_is_one_participation(pr
         (f"prolific_pid={PID}&STUDY_ID={STUDY}&SESSION_ID={SESSION}", "wrong_case"),
         ("PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}", "placeholder"),
         (f"PROLIFIC_PID=%7B%7B%25PROLIFIC_PID%25%7D%7D&STUDY_ID={STUDY}&SESSION_ID={SESSION}", "placeholder"),
-        (f"PROLIFIC_PID={PID}&STUDY_ID={STUDY}&SESSION_ID={SESSION[:12]}", "malformed"),
+        (f"PROLIFIC_PID={PID}&STUDY_ID={STUDY}&SESSION_ID={SESSION[:12]}", "preview"),
+        (f"PROLIFIC_PID={PID}&STUDY_ID={STUDY}&SESSION_ID={SESSION[:-1]}", "malformed"),
         (f"PROLIFIC_PID={PID}&STUDY_ID={'0' * 24}&SESSION_ID={SESSION}", "other_study"),
     ],
 )
@@ -215,6 +218,27 @@ def test_a_window_too_small_is_told_so_by_the_server_and_may_try_again(study, wi
     assert_step(visitor.page(), Step.CONSENT)
     assert_to_run(visitor.post("consent", decision="accept", **WINDOW), study)
     assert visitor.participation.step == Step.COLOUR_CHECK
+
+
+def test_who_came_from_a_panel_can_give_back_a_study_that_no_window_fits(prolific_study):
+    visitor = Visitor(prolific_study)
+    visitor.land(**PROLIFIC_LINK)
+    assert "please return your submission on Prolific" in visitor.page().content.decode(), "the page's own notice"
+    response = visitor.post("consent", decision="accept", viewport_width="390", viewport_height="844")
+    assert_notice(response, "window_too_small", 400)
+    assert "Please return your submission on Prolific" in response.content.decode()
+
+
+def test_no_page_in_place_of_the_study_leaves_its_reader_without_a_next_step():
+    for panel in Panel:
+        study = Study(slug="rate", panel=panel)
+        shown = [notices.full(study), notices.no_session(study), notices.unknown_session(study)]
+        shown += [
+            notices.not_open(study, reason) for reason in ("not_started", "paused", "closed", "already_took_part")
+        ]
+        shown += [notices.device_not_suitable(study, reason) for reason in ("not_measured", "window_too_small")]
+        shown += [notices.link_refused(study, LandingRefused(problem, "x")) for problem in LandingProblem]
+        assert [notice.reason for notice in shown if not any(notice.steps)] == []
 
 
 def test_a_full_study_says_so_at_the_door_and_at_the_consent():

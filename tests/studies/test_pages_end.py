@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from studies.flow import Outcome, Step
 from studies.models import Study
-from studies.services.participations import close_timed_out
+from studies.services.participations import close_timed_out, return_participation
 from tests import walks
 from tests.studies.visitor import PROLIFIC_LINK, Visitor
 
@@ -33,6 +33,8 @@ def ended(study: Study, outcome: Outcome) -> Visitor:
     elif outcome == Outcome.REPLACED:
         visitor.at(Step.MAIN)
         Visitor(study).land(**(PROLIFIC_LINK | {"SESSION_ID": "77cc" * 6}))
+    elif outcome == Outcome.RETURNED:
+        return_participation(visitor.at(Step.MAIN).pk)
     else:
         visitor.at(Step.END)
     return visitor

@@ -6,6 +6,7 @@ from uuid import UUID
 import pytest
 from django.http import QueryDict
 
+from studies.feedback import checked_answers, parse_items
 from studies.forms import ConsentForm, FeedbackForm, parse_rating
 from studies.landing import (
     Arrival,
@@ -51,7 +52,8 @@ def test_a_complete_prolific_link_says_who_arrives():
         (lambda name, value: f"{name}={{{{%{name}%}}}}", LandingProblem.PLACEHOLDER),
         (lambda name, value: f"{name}=%7B%7B%25{name}%25%7D%7D", LandingProblem.PLACEHOLDER),
         (lambda name, value: f"{name}=%257B%257B%2525{name}%2525%257D%257D", LandingProblem.PLACEHOLDER),
-        (lambda name, value: f"{name}={value[:12]}", LandingProblem.MALFORMED),
+        (lambda name, value: f"{name}={value[:12]}", LandingProblem.PREVIEW),
+        (lambda name, value: f"{name}={value[:13]}", LandingProblem.MALFORMED),
         (lambda name, value: f"{name}={value}0", LandingProblem.MALFORMED),
         (lambda name, value: f"{name}={value[:-1]}g", LandingProblem.MALFORMED),
         (lambda name, value: f"{name}={value}%0A", LandingProblem.MALFORMED),
@@ -133,7 +135,7 @@ def test_a_rating_is_read_as_posted_and_zero_is_an_answer():
         (rating(value=[37]), "value must be a whole number"),
         (rating(value=float("nan")), "not valid JSON"),
         (rating(value=float("inf")), "not valid JSON"),
-        (json.dumps({"token": TOKEN, "value": 0}).encode(), "touched must be true"),
+        (json.dumps({"token": TOKEN, "value": 0}).encode(), "first_interaction_ms is missing"),
         (rating(touched=False), "touched must be true"),
         (rating(touched="true"), "touched must be true"),
         (rating(first_interaction_ms=None), "first_interaction_ms is missing"),
@@ -163,9 +165,7 @@ def test_a_window_that_measures_oddly_keeps_nobody_out(width, ratio, expected):
 
 
 def test_a_comment_of_2000_characters_fits_however_its_lines_end():
+    items = parse_items("certainty: Sure? | No | Yes\ncomment: Anything?")
     comment = ("x" * 9 + "\r\n") * 200
-    form = FeedbackForm({"comment": comment, "certainty": "3"})
-    assert form.is_valid()
-    assert form.answers() == {"certainty": "3", "comment": comment.replace("\r\n", "\n").strip()}
-    too_long = FeedbackForm({"comment": "x" * 2001})
-    assert not too_long.is_valid()
+    posted = FeedbackForm(items, {"item-comment": comment, "item-certainty": "2", "certainty": "1"}).answers()
+    assert checked_answers(items, posted) == {"certainty": "2", "comment": comment.replace("\r\n", "\n").strip()}

@@ -6,8 +6,9 @@ from django.test import Client
 from django.urls import reverse
 
 from studies import selectors
-from studies.flow import Step
+from studies.flow import Outcome, Step
 from studies.models import Participation, ParticipationKind, TrialKind
+from studies.selectors import exports
 from studies.views.access import COOKIE
 from tests import factories
 from tests.studies.visitor import Visitor, assert_notice, assert_step, assert_to_run
@@ -39,6 +40,35 @@ def test_a_preview_shows_every_step_and_leaves_nothing(study, staff_client):
     assert not Participation.objects.exists()
     assert COOKIE not in {name for name, cookie in staff_client.cookies.items() if cookie.value}
     assert staff_client.post(visitor.address("preview-leave")).status_code == 303
+
+
+def test_a_preview_shows_the_page_of_every_outcome_and_nothing_of_it_counts(study, staff_client):
+    visitor = Visitor(study, staff_client)
+    staff_client.post(visitor.address("preview"))
+    before = selectors.monitor(study)
+    for outcome in Outcome:
+        assert_to_run(staff_client.post(visitor.address("preview-jump"), {"step": f"end:{outcome}"}), study)
+        page = visitor.page().content.decode()
+        assert f'data-outcome="{outcome}"' in page
+        assert f'<option value="end:{outcome}" selected>' in page
+        code = study.completion_codes.filter(outcome=outcome).first()
+        assert (code is not None) == outcome.has_code
+        assert code is None or code.code in page
+    assert selectors.monitor(study) == before
+    assert list(exports.rating_rows(study, counting_only=False)) == list(exports.participant_rows(study)) == []
+    assert not exports.paid_participations(study, Outcome.COMPLETED).exists()
+    assert staff_client.post(visitor.address("preview-jump"), {"step": "end:nowhere"}).status_code == 303
+    assert f'data-outcome="{outcome}"' in visitor.page().content.decode(), "it stays where it is"
+
+
+def test_a_preview_offers_only_what_the_study_has(staff_client):
+    study = factories.running_study(plate_count=0, plates_required=0)
+    visitor = Visitor(study, staff_client)
+    staff_client.post(visitor.address("preview"))
+    page = visitor.page().content.decode()
+    assert 'value="end:completed"' in page
+    assert 'value="end:colour_check_failed"' not in page
+    assert 'value="colour_check"' not in page
 
 
 def test_a_preview_does_not_hand_over_to_the_panel(prolific_study, staff_client):

@@ -51,16 +51,16 @@ def test_the_whole_way_by_forms(visitor):
     for position in range(1, study.trial_count + 1):
         assert (data["trial"]["position"], data["trial"]["total"]) == (position, study.trial_count)
         assert (data["trial"]["image"] is None) == (data["trial"]["text"] is not None)
-        for address in [data["trial"]["image"], *data["preload"]]:
+        for address in [item["image"] for item in (data["trial"], *data["upcoming"])]:
             assert address is None or fetch(visitor.client, address).status_code == 200
         data = visitor.rate(data["trial"]["token"], walks.right_value(Trial.objects.get(token=data["trial"]["token"])))
         assert data.status_code == 200
         data = data.json()
-    assert data == {"trial": None, "preload": []}
+    assert data == {"trial": None, "upcoming": []}
 
     assert_step(visitor.page(), Step.FEEDBACK)
     answers = {"certainty": "3", "visibility": "", "used_system": "1", "comment": "Fine\r\n<b>thanks</b>"}
-    assert_to_run(visitor.post("feedback", **answers), study)
+    assert_to_run(visitor.post("feedback", **{f"item-{name}": answer for name, answer in answers.items()}), study)
     participation = visitor.participation
     assert dict(participation.feedback.values_list("item", "answer")) == {
         "certainty": "3",
@@ -125,15 +125,16 @@ def test_answers_sent_twice_or_from_an_old_page_change_nothing(visitor):
     trial.refresh_from_db()
     assert trial.answer == right
     assert_to_run(visitor.post("consent", decision="decline"), visitor.study)
-    assert_to_run(visitor.post("feedback", comment="early"), visitor.study)
+    assert_to_run(visitor.post("feedback", **{"item-comment": "early"}), visitor.study)
     assert visitor.participation.step == Step.COLOUR_CHECK
 
 
 def test_a_comment_that_is_too_long_is_not_cut_but_asked_again(visitor):
     visitor.at(Step.FEEDBACK)
-    response = visitor.post("feedback", comment="x" * 2001)
+    response = visitor.post("feedback", **{"item-comment": "x" * 2001})
     assert response.status_code == 400
     assert "x" * 2001 in response.content.decode()
+    assert "at most 2000 characters" in response.content.decode()
     assert_to_run(visitor.post("feedback"), visitor.study)
 
 

@@ -16,6 +16,7 @@ from scipy.stats import ks_2samp, rankdata
 from skimage.color import deltaE_ciede2000
 
 from studies import plates
+from studies.services.plate_pool import PLATE_POOL
 from tests.colour_difference import lab
 
 DEFICIENCIES = {
@@ -81,6 +82,13 @@ def plate_of(kind, digit):
     return Plate(kind, digit)
 
 
+@functools.cache
+def pool_plate(kind, digit):
+    """The plate of the pool, as every study shows it."""
+    (seed,) = (seed for *plate, seed in PLATE_POOL if plate == [kind, digit])
+    return Plate(kind, digit, seed)
+
+
 def area_under_curve(values, is_figure):
     """How well ``values`` alone tell figure dots from ground dots: 0.5 = not at all, 1 = completely."""
     figures, grounds = is_figure.sum(), (~is_figure).sum()
@@ -128,6 +136,29 @@ def test_dichromat_cannot_tell_figure_from_ground_by_the_pixels(kind, digit, sim
     plate = plate_of(kind, digit)
     seen = plate.simulated(plate.image, simulator)
     assert_digit_is_invisible(plate.measured_in(seen), plate.dots.is_figure)
+
+
+@pytest.mark.parametrize("digit", range(10))
+@pytest.mark.parametrize(("kind", "simulator"), SIMULATIONS)
+def test_each_plate_that_participants_get_hides_its_digit(kind, digit, simulator):
+    plate = pool_plate(kind, digit)
+    seen = plate.simulated(plate.image, simulator)
+    assert_digit_is_invisible(plate.measured_in(seen), plate.dots.is_figure)
+
+
+@pytest.mark.parametrize("digit", range(10))
+@pytest.mark.parametrize("kind", plates.KINDS)
+def test_each_plate_that_participants_get_is_plain_for_normal_vision(shapes, kind, digit):
+    plate = pool_plate(kind, digit)
+    colours = plate.measured_in(np.asarray(plate.image))
+    assert colour_difference(colours, plate.dots.is_figure) > 20
+    assert linear_separation(colours, plate.dots.is_figure) > 0.99
+    assert fits_of_digits(plate, shapes).argmax() == digit
+
+
+@pytest.mark.parametrize(("kind", "seed"), [(kind, seed) for kind, digit, seed in PLATE_POOL if digit is None])
+def test_nothing_is_read_on_the_blank_plates_that_participants_get(shapes, kind, seed):
+    assert fits_of_digits(Plate(kind, None, seed), shapes).max() < 0.2
 
 
 @pytest.mark.parametrize(("kind", "simulator"), SIMULATIONS)

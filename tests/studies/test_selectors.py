@@ -7,6 +7,7 @@ from studies import selectors
 from studies.flow import Outcome, Step
 from studies.models import Participation, ParticipationKind, Study, TrialKind
 from studies.selectors.counting import countable, counts
+from studies.selectors.items import picture_in_sight
 from studies.services.participations import answer_trial, decline_consent, give_feedback
 from tests import factories, walks
 
@@ -26,24 +27,32 @@ def test_nothing_is_current_outside_its_step(study):
     found = [selectors.current_plate(participation), selectors.current_pair(participation)]
     found += [selectors.current_trial(participation)]
     assert found == [None, None, None]
-    assert selectors.trials_to_preload(participation) == []
     assert selectors.progress(participation) == selectors.Progress(done=0, total=0)
 
 
-def test_images_may_be_seen_up_to_the_preload_window(study):
+def test_images_may_be_seen_up_to_three_items_ahead(study):
     participation = walks.to_main(study)
     while participation.step == Step.MAIN:
         current = selectors.current_trial(participation)
-        preload = selectors.trials_to_preload(participation)
         trials = list(participation.trials.all())
-        with_image = [trial for trial in trials if trial.position > current.position and trial.kind != "instructed"]
-        assert preload == with_image[:2]
-        last = preload[-1].position if preload else current.position
         for trial in trials:
-            assert selectors.may_see_trial_image(participation, trial) == (trial.position <= last)
+            may_see = trial.position <= current.position + 3
+            assert selectors.may_see_trial_image(participation, trial) == may_see
+            assert sent(participation, trial) == (file_of(trial) if may_see else None)
         assert selectors.progress(participation) == selectors.Progress(current.position - 1, study.trial_count)
         participation = walks.rate(participation)
     assert not any(selectors.may_see_trial_image(participation, trial) for trial in trials)
+    assert not any(sent(participation, trial) for trial in trials)
+
+
+def sent(participation, trial):
+    picture = picture_in_sight(participation.public_id, participation.study.slug, trial.token)
+    return picture and (picture.storage, picture.name)
+
+
+def file_of(trial):
+    shown = trial.image.rendition if trial.image else trial.stimulus.file if trial.stimulus else None
+    return shown and (shown.storage, shown.name)
 
 
 def test_images_are_for_their_own_participant_in_the_main_study_only(study):
@@ -51,6 +60,11 @@ def test_images_are_for_their_own_participant_in_the_main_study_only(study):
     assert not selectors.may_see_trial_image(participation, other.trials.first())
     early = walks.consent(walks.enter(study))
     assert not selectors.may_see_trial_image(early, early.trials.first())
+    with_picture = other.trials.exclude(kind="instructed").first()
+    assert sent(other, with_picture)
+    assert not sent(participation, with_picture)
+    assert not picture_in_sight(other.public_id, "another-study", with_picture.token)
+    assert not sent(early, early.trials.exclude(kind="instructed").first())
 
 
 # --- Ratings that count ---------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ function keepFresh(part) {
         window.location.reload();
         return;
       }
-      if (response.ok) part.innerHTML = await response.text();
+      if (response.ok) replaceInside(part, await response.text());
     } catch {
       // The server is away for a moment: keep what is shown and ask again.
     }
@@ -34,4 +34,15 @@ function keepFresh(part) {
   }
 
   again();
+}
+
+// Whoever goes through the part by keyboard stays at the link they were at, and wide tables stay where they were moved.
+function replaceInside(part, html) {
+  const stops = () => [...part.querySelectorAll("a[href], button, input, [tabindex]")];
+  const tables = () => [...part.querySelectorAll(".scooter-scroll")];
+  const place = stops().indexOf(document.activeElement);
+  const moved = tables().map((table) => table.scrollLeft);
+  part.innerHTML = html;
+  if (place >= 0) stops()[place]?.focus({ preventScroll: true });
+  tables().forEach((table, number) => { table.scrollLeft = moved[number] ?? 0; });
 }

@@ -1,5 +1,9 @@
-// The way back to the panel: by itself after a while, unless the participant wants to stay.
+// The last page: nothing of the participation stays in this browser, and it leads back to the panel by itself after a
+// while, unless the participant wants to stay.
 "use strict";
+
+// Answers that came too late are kept nowhere.
+ratingStore(document.body.dataset.participation).clear();
 
 (() => {
   const link = document.getElementById("completion-link");

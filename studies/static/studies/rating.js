@@ -1,24 +1,29 @@
-// The main study: one image after the other, each answer saved before the next image comes.
+// The main study's page: one item after the other. The server says which; the page goes ahead of it only while the
+// connection fails, and by a few answers at most.
 "use strict";
 
 (() => {
-  const data = JSON.parse(document.getElementById("trial-data").textContent);
-  const form = document.getElementById("rating-form");
-  const next = document.getElementById("next");
-  const stage = document.getElementById("stage");
-  const stageText = document.getElementById("stage-text");
-  const stageNotice = document.getElementById("stage-notice");
-  const readout = document.getElementById("readout");
-  const progress = document.getElementById("progress");
-  const position = document.getElementById("position");
+  const byId = (id) => document.getElementById(id);
+  const data = JSON.parse(byId("trial-data").textContent);
+  const form = byId("rating-form");
+  const next = byId("next");
+  const back = byId("back");
+  const stageImages = byId("stage-images");
+  const stageText = byId("stage-text");
+  const stageNotice = byId("stage-notice");
+  const pauseBox = byId("break");
+  const viewing = byId("viewing");
+  const readout = byId("readout");
+  const remaining = byId("remaining");
   const csrfToken = form.querySelector("[name=csrfmiddlewaretoken]").value;
+
   const definition = {
     minimum: data.scale.minimum,
     maximum: data.scale.maximum,
     higherIsModified: data.scale.higher_is_modified,
   };
-  const likert = document.getElementById("likert");
-  const scale = likert ? new Likert(likert, definition) : new Slider(document.getElementById("slider"), definition);
+  const likert = byId("likert");
+  const scale = likert ? new Likert(likert, definition) : new Slider(byId("slider"), definition);
   const byFinger = window.matchMedia("(pointer: coarse)").matches;
   const sliderHint = byFinger ? "Tap or drag on the scale." : "Click on the scale, or use the arrow keys.";
   const hint = likert ? "Choose a point of the scale." : sliderHint;
@@ -26,251 +31,355 @@
   // After an image has appeared the scale stays closed for a moment: the second click of a double click, and a key
   // pressed twice, belong to the image before.
   const GUARD_MS = 250;
-  const RETRY_SECONDS = [0.5, 1, 2, 4, 8];
-  const REQUEST_SECONDS = 20;
-  const STORE = `rating ${data.run_url}`;
+  // So long the page waits for the server to have an answer before it goes on without.
+  const PATIENCE_SECONDS = 0.8;
+  const HEARTBEAT_SECONDS = 60;
 
-  let trial = null;
-  let state = "loading"; // -> open -> saving -> loading ...
-  let shownAt = 0;
-  let firstInteraction = null;
-  let lastInteraction = null;
-  let focusLosses = 0;
+  const store = ratingStore(form.dataset.participation);
+  const clock = new ItemClock();
+  const pace = new Pace(store, data.minutes_complete, data.trial.total);
+  const queue = new AnswerQueue(store, { url: data.rate_url, csrfToken });
+  const images = new Images({ onSlow: tell, onGone: reloadOnce });
 
-  // --- Waiting -----------------------------------------------------------------------------------------------
-
-  const seconds = (count) => new Promise((resolve) => setTimeout(resolve, count * 1000));
-  const retryPause = (attempt) => {
-    const backOnline = new Promise((resolve) => window.addEventListener("online", resolve, { once: true }));
-    return Promise.race([seconds(RETRY_SECONDS[Math.min(attempt, RETRY_SECONDS.length - 1)]), backOnline]);
-  };
-  const painted = () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+  let items = []; // what the server said last: the item it is at, and a few that follow
+  let current = null; // the item on the screen
+  let shownSize = { shown_width: null, shown_height: null };
+  // loading -> open -> sending -> loading ...; also: break, waiting (for the connection), left (this page is over)
+  let state = "loading";
+  let hasTrouble = false;
 
   function tell(message) {
     stageNotice.textContent = message;
     stageNotice.hidden = !message;
   }
 
-  // --- Images ------------------------------------------------------------------------------------------------
-
-  const preloaded = new Map(); // address -> image element, kept only for the items that come next
-
-  function fetchImage(address) {
-    const image = new Image();
-    image.src = address;
-    return image;
+  function post(url, body) {
+    const headers = { "Content-Type": "application/json", "X-CSRFToken": csrfToken };
+    return fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
   }
 
-  function preload(addresses) {
-    for (const address of [...preloaded.keys()]) if (!addresses.includes(address)) preloaded.delete(address);
-    for (const address of addresses) if (!preloaded.has(address)) preloaded.set(address, fetchImage(address));
-  }
-
-  // Resolves with an image that is really decoded, however long that takes.
-  async function decoded(address) {
-    let image = preloaded.get(address) || fetchImage(address);
-    const slow = setTimeout(() => tell("Loading the image…"), 1000);
-    for (let attempt = 0; ; attempt += 1) {
-      try {
-        await image.decode();
-        clearTimeout(slow);
-        return image;
-      } catch {
-        clearTimeout(slow);
-        tell("The image has not arrived yet. We keep trying; nothing is lost.");
-        await retryPause(attempt);
-        const answer = await fetch(address, { cache: "reload" }).catch(() => null);
-        if (answer && (answer.status === 403 || answer.status === 404)) reload();
-        image = fetchImage(address);
-      }
-    }
-  }
-
-  // --- Answers that are on their way --------------------------------------------------------------------------
-
-  // Kept until acknowledged, so that a reload in the middle sends the answer again instead of losing it.
-  function keep(answer) {
-    try {
-      if (answer) sessionStorage.setItem(STORE, JSON.stringify(answer));
-      else sessionStorage.removeItem(STORE);
-    } catch {
-      // A browser that stores nothing still has the answer in this page.
-    }
-  }
-
-  function kept() {
-    try {
-      return JSON.parse(sessionStorage.getItem(STORE));
-    } catch {
-      return null;
-    }
-  }
-
-  // --- The server --------------------------------------------------------------------------------------------
-
-  const stopped = () => new Promise(() => {}); // the page is about to be replaced
+  // --- Leaving this page --------------------------------------------------------------------------------------
 
   function reload() {
+    state = "left";
+    queue.stop();
     window.location.replace(data.run_url);
-    return stopped();
   }
 
-  // Post until the server has acknowledged it. The same token makes a repeat harmless.
-  async function save(answer) {
-    for (let attempt = 0; ; attempt += 1) {
-      const abort = new AbortController();
-      const limit = setTimeout(() => abort.abort(), REQUEST_SECONDS * 1000);
-      try {
-        const { reloads, ...body } = answer;
-        const response = await fetch(data.rate_url, {
-          method: "POST",
-          headers: { "Content-Type": "application/json", "X-CSRFToken": csrfToken },
-          body: JSON.stringify(body),
-          signal: abort.signal,
-        });
-        if (response.ok) return await response.json();
-        if (response.status < 500) return refused(response, answer);
-      } catch {
-        // No connection, or no answer in time: tried again below.
-      } finally {
-        clearTimeout(limit);
-      }
-      tell(
-        navigator.onLine
-          ? "Saving takes longer than usual. We keep trying; please leave this page open."
-          : "You are offline. Your answer is kept and will be saved as soon as the connection is back.",
-      );
-      await retryPause(attempt);
-    }
+  // The server knows no such image for this page, so the page may be outdated; if that does not help, we keep trying.
+  function reloadOnce(address) {
+    if (store.read("gone", null) === address) return;
+    store.write("gone", address);
+    reload();
   }
 
-  async function refused(response, answer) {
-    if (response.status === 400) {
-      keep(null);
-      const body = await response.json().catch(() => ({}));
-      tell(`${body.error || "The answer was not accepted."} Please answer this item again.`);
-      return null;
-    }
-    // The session is over, or this page is too old to post: the page of the current step knows more.
-    const reloads = (answer.reloads || 0) + 1;
-    if (reloads > 3) {
-      tell("Your answer could not be saved. Please open your link again; you continue at this image.");
-      keep(null);
-      return stopped();
-    }
-    keep({ ...answer, reloads });
-    return reload();
+  // Two tabs would answer the same items: the one opened last goes on.
+  function giveWayToLaterTabs() {
+    if (!window.BroadcastChannel) return; // then both follow the server
+    const channel = new BroadcastChannel(store.key);
+    channel.addEventListener("message", () => {
+      state = "left";
+      queue.stop();
+      byId("study").remove();
+      byId("elsewhere").hidden = false;
+      byId("continue-here").focus();
+    });
+    channel.postMessage("opened");
+    byId("continue-here").addEventListener("click", reload);
   }
+
+  // --- What the server says -----------------------------------------------------------------------------------
+
+  // Whether there is still something to answer here.
+  function take(reply) {
+    if (!reply.trial) {
+      store.clear();
+      reload();
+      return false;
+    }
+    items = [reply.trial, ...reply.upcoming];
+    return true;
+  }
+
+  queue.canSend = (answer) => items.findIndex((item) => item.token === answer.token) <= 0;
+
+  queue.onStored = (answer, reply) => {
+    if (state === "left") return;
+    hasTrouble = false;
+    if (!take(reply)) return;
+    tellRemaining();
+    const isAhead = current && current.token !== answer.token && items.some((item) => item.token === current.token);
+    if (isAhead) allowBack();
+    else advance();
+  };
+
+  queue.onTrouble = () => {
+    if (state === "left") return;
+    hasTrouble = true;
+    tellRemaining();
+    if (state === "sending") advance();
+    else if (state === "waiting") tellWaiting();
+  };
+
+  queue.onRefused = (answer, message) => {
+    if (state === "left") return;
+    const item = items.find((other) => other.token === answer.token);
+    if (item) show(item, `${message} Please answer this item again.`);
+    else reload();
+  };
+
+  queue.onOutdated = reload;
 
   // --- The items ----------------------------------------------------------------------------------------------
 
-  async function show(answer) {
-    if (!answer.trial) {
-      await reload();
-      return;
-    }
-    trial = answer.trial;
-    state = "loading";
-    clearStage();
-    scale.reset();
-    readout.textContent = "";
-    preload(trial.image ? [trial.image, ...answer.preload] : answer.preload);
-    progress.value = trial.position - 1;
-    position.textContent = `${trial.position} of ${trial.total}`;
-    if (trial.image) {
-      const image = await decoded(trial.image);
-      image.className = "stage-image";
-      image.alt = `Image ${trial.position} of ${trial.total}`;
-      image.draggable = false;
-      stage.append(image);
-    } else {
-      stageText.textContent = trial.text;
-      stageText.hidden = false;
-    }
-    tell("");
+  function advance() {
+    const item = queue.isFull ? null : items.find((other) => !queue.has(other.token));
+    if (!item) wait();
+    else if (isBreakDue(item)) offerBreak(item);
+    else show(item);
+  }
+
+  async function show(item, message = "") {
+    begin("loading", item);
+    const addresses = imagesOf(item);
+    images.keep([...addresses, ...following(item)]);
+    const shown = [];
+    for (const address of addresses) shown.push(await images.shown(address));
+    if (current !== item || state !== "loading") return;
+    place(item, shown);
+    tell(message);
     await painted();
-    shownAt = performance.now();
-    firstInteraction = null;
-    lastInteraction = null;
-    focusLosses = 0;
-    await seconds(GUARD_MS / 1000);
-    open();
+    if (current !== item || state !== "loading") return;
+    measure(shown[0]);
+    clock.start();
+    await look(item);
+    if (current === item && state === "loading") open(item);
   }
 
-  function clearStage() {
-    for (const image of stage.querySelectorAll("img")) image.remove();
+  function begin(newState, item) {
+    state = newState;
+    current = item;
+    stageImages.replaceChildren();
     stageText.hidden = true;
+    pauseBox.hidden = true;
     tell("");
+    scale.close();
+    scale.reset();
+    next.disabled = true;
+    if (back) back.disabled = true;
+    sayHint("");
+    if (!item) return;
+    byId("progress").value = item.position - 1;
+    byId("position").textContent = `${item.position} of ${item.total}`;
+    tellRemaining();
   }
 
-  function open() {
+  function imagesOf(item) {
+    return [item.image, item.second_image].filter((address) => address);
+  }
+
+  function following(item) {
+    return items.filter((other) => other.position > item.position).flatMap(imagesOf);
+  }
+
+  function place(item, shown) {
+    shown.forEach((image, index) => {
+      const name = `Image ${item.position} of ${item.total}`;
+      image.className = "stage-image";
+      image.alt = shown.length > 1 ? `${name}, ${index ? "right" : "left"}` : name;
+      image.draggable = false;
+      const slot = document.createElement("div");
+      slot.className = "stage-slot";
+      slot.append(image);
+      stageImages.append(slot);
+    });
+    stageImages.hidden = shown.length === 0;
+    stageText.textContent = item.text || "";
+    stageText.hidden = !item.text;
+  }
+
+  // The image as it is shown, in pixels of the device.
+  function measure(image) {
+    const box = image ? image.getBoundingClientRect() : null;
+    const pixels = (length) => Math.round(length * window.devicePixelRatio);
+    shownSize = {
+      shown_width: box ? pixels(box.width) : null,
+      shown_height: box ? pixels(box.height) : null,
+    };
+  }
+
+  // Until it has been in sight for as long as the study wants.
+  async function look(item) {
+    if (item.exposure_ms) {
+      await clock.seen(item.exposure_ms);
+      if (current === item) stageImages.replaceChildren();
+    }
+    const isNew = item.image && item.answer === null;
+    const wanted = Math.max(GUARD_MS, isNew ? data.minimum_viewing_ms : 0);
+    const isLong = wanted > GUARD_MS;
+    if (isLong) sayHint("Look at the image first.");
+    viewing.hidden = !isLong;
+    const filling = viewing.animate([{ transform: "scaleX(0)" }, { transform: "scaleX(1)" }], wanted);
+    await clock.seen(wanted);
+    filling.cancel();
+    viewing.hidden = true;
+  }
+
+  function open(item) {
     state = "open";
-    readout.textContent = hint;
-    readout.classList.add("is-hint");
+    scale.reset(item.answer);
     scale.open();
     scale.focus();
+    next.disabled = scale.value === null;
+    sayHint(scale.value === null ? hint : "");
+    if (scale.value !== null) readout.textContent = scale.description;
+    allowBack();
+  }
+
+  function sayHint(text) {
+    readout.textContent = text;
+    readout.classList.toggle("is-hint", text !== "");
   }
 
   scale.onChange = () => {
-    lastInteraction = Math.round(performance.now() - shownAt);
-    firstInteraction ??= lastInteraction;
-    const isAnswered = scale.value !== null;
-    next.disabled = !isAnswered;
-    readout.textContent = isAnswered ? scale.description : hint;
-    readout.classList.toggle("is-hint", !isAnswered);
+    clock.touch();
+    tell("");
+    next.disabled = scale.value === null;
+    sayHint(scale.value === null ? hint : "");
+    if (scale.value !== null) readout.textContent = scale.description;
   };
+
+  // --- Answering ----------------------------------------------------------------------------------------------
 
   async function submit() {
     if (state !== "open" || scale.value === null) return;
-    const answer = {
-      token: trial.token,
-      value: scale.value,
-      touched: firstInteraction !== null,
-      start_position: null, // neither widget shows a position before it is answered
-      response_ms: Math.round(performance.now() - shownAt),
-      first_interaction_ms: firstInteraction,
-      last_interaction_ms: lastInteraction,
-      focus_losses: Math.min(focusLosses, 9999),
-    };
-    await send(answer);
-  }
-
-  async function send(answer) {
-    state = "saving";
+    const item = current;
+    const isRevision = item.answer !== null;
+    state = "sending";
     scale.close();
     next.disabled = true;
-    keep(answer);
-    const reply = await save(answer);
-    if (reply) {
-      keep(null);
-      await show(reply);
+    if (back) back.disabled = true;
+    if (isRevision && scale.value === item.answer) {
+      goOn(item);
+      return;
+    }
+    if (!isRevision) pace.add(clock.elapsed);
+    queue.add({
+      position: item.position,
+      token: item.token,
+      value: scale.value,
+      touched: true,
+      start_position: null, // neither widget shows a position before it is answered
+      ...(isRevision ? { revision: true } : {}),
+      ...clock.measurements,
+      ...shownSize,
+    });
+    tellRemaining();
+    if (navigator.onLine) await seconds(PATIENCE_SECONDS);
+    if (current === item && state === "sending") advance();
+  }
+
+  // From an earlier answer that stays as it was.
+  function goOn(item) {
+    items = items.filter((other) => other.position > item.position);
+    if (items.length) advance();
+    else reload();
+  }
+
+  function allowBack() {
+    if (back) back.disabled = !(state === "open" && current.position > 1 && queue.isEmpty);
+  }
+
+  async function goBack() {
+    if (state !== "open") return;
+    const item = current;
+    state = "sending";
+    scale.close();
+    back.disabled = true;
+    const response = await post(data.back_url, { token: item.token }).catch(() => null);
+    if (response && response.ok) {
+      if (take(await response.json())) show(items[0]);
+    } else if (response && response.status < 500) {
+      reload();
     } else {
-      state = "open";
-      scale.open();
-      scale.focus();
-      next.disabled = scale.value === null;
+      open(item);
+      tell("Going back needs a connection. You can go on meanwhile.");
     }
   }
+
+  // --- Connection and breaks ----------------------------------------------------------------------------------
+
+  const count = (answers) => (answers === 1 ? "1 answer" : `${answers} answers`);
+
+  function tellRemaining() {
+    const isOffline = hasTrouble || !navigator.onLine;
+    const kept = queue.waiting.length;
+    remaining.classList.toggle("is-offline", isOffline);
+    if (isOffline) remaining.textContent = kept ? `No connection: ${count(kept)} kept` : "No connection";
+    else if (current) remaining.textContent = pace.remaining(current.total - current.position + 1);
+  }
+
+  function wait() {
+    begin("waiting", null);
+    tellWaiting();
+  }
+
+  function tellWaiting() {
+    const kept = count(queue.waiting.length);
+    tell(
+      hasTrouble || !navigator.onLine
+        ? `There is no connection. Your last ${kept} are kept in this browser, even if you close it. As soon as the ` +
+            "connection is back they are saved and you go on here; you need not do anything."
+        : "Saving your last answers…",
+    );
+  }
+
+  function isBreakDue(item) {
+    const answered = item.position - 1;
+    const isPlace = data.break_every > 0 && answered > 0 && answered % data.break_every === 0;
+    return isPlace && item.answer === null && store.read("break", 0) < item.position;
+  }
+
+  function offerBreak(item) {
+    begin("break", item);
+    images.keep([...imagesOf(item), ...following(item)]);
+    byId("break-text").textContent = `${item.position - 1} of ${item.total} done. Take a short break if you like.`;
+    pauseBox.hidden = false;
+    byId("break-end").focus();
+  }
+
+  byId("break-end").addEventListener("click", () => {
+    if (state !== "break") return;
+    store.write("break", current.position);
+    advance();
+  });
+
+  // Holds the place while the page is looked at, however long somebody thinks.
+  async function beat() {
+    if (document.hidden || state === "left") return;
+    const response = await post(data.heartbeat_url, {}).catch(() => null);
+    if (response && response.status === 409) reload();
+  }
+
+  // ------------------------------------------------------------------------------------------------------------
 
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     submit();
   });
+  if (back) back.addEventListener("click", goBack);
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.altKey || event.ctrlKey || event.metaKey) return;
     if (event.target.closest("a, button:not(#next), summary, select, #preview-step, .preview-banner")) return;
     event.preventDefault(); // one way to submit by Enter, wherever else the focus is
     if (!event.repeat) submit();
   });
-  window.addEventListener("blur", () => {
-    focusLosses += 1;
-  });
+  window.addEventListener("online", tellRemaining);
+  window.addEventListener("offline", tellRemaining);
+  setInterval(beat, HEARTBEAT_SECONDS * 1000);
 
-  const unsaved = kept();
-  if (unsaved && data.trial && unsaved.token === data.trial.token) {
-    send(unsaved);
-  } else {
-    keep(null);
-    show(data);
-  }
+  giveWayToLaterTabs();
+  take(data);
+  advance();
+  queue.send(); // what an earlier visit could not send
 })();

@@ -1,5 +1,5 @@
-// The two ways to give a rating. Both have: reset(), open(), close(), focus(), value (null: not answered), its
-// description in words, and onChange.
+// The two ways to give a rating. Both have: reset(value) to a stored answer or to none, open(), close(), focus(), value
+// (null: not answered), its description in words, and onChange.
 "use strict";
 
 // Width of the slider's thumb in CSS pixels; participant.css draws it in the same size.
@@ -26,10 +26,10 @@ class Slider {
     this.input.addEventListener("keydown", (event) => this.#keydown(event));
   }
 
-  reset() {
+  reset(value = null) {
     this.pointer = null;
     this.isKeyFresh = false;
-    this.#show(null);
+    this.#show(value);
   }
 
   open() {
@@ -148,9 +148,9 @@ class Likert {
     });
   }
 
-  reset() {
-    this.value = null;
-    for (const input of this.inputs) input.checked = false;
+  reset(value = null) {
+    this.value = value;
+    for (const input of this.inputs) input.checked = value !== null && Number(input.value) === value;
   }
 
   open() {

@@ -1,0 +1,95 @@
+"""The items of the main study as its page needs them: where a participant is, what follows, what was answered."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.db.models import F, OuterRef, QuerySet, Subquery
+from django.db.models.fields.files import FieldFile
+
+from imagedb.models import Image
+from scooter_site.common.prepared import PreparedQuery
+from studies.flow import Step
+from studies.models import Stimulus, Trial
+
+# Items beyond the current one that the browser may fetch ahead, and go on with while it is offline.
+LOOK_AHEAD = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A trial with its answer, None as long as there is none."""
+
+    trial_id: int
+    token: UUID
+    position: int
+    kind: str
+    image_id: int | None
+    stimulus_id: int | None
+    instructed_value: int | None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    answer: int | None = None
+
+
+_COLUMNS = (
+    "id", "token", "position", "kind", "image_id", "stimulus_id", "instructed_value", "parameters", "rating__value",
+)  # fmt: skip
+
+
+def unanswered_items(participation_id: int) -> list[Item]:
+    """The current item, which is the first unanswered one, and the LOOK_AHEAD + 1 after it; none when all are answered.
+
+    One query: that of every answer.
+    """
+    return [Item(*row) for row in _UNANSWERED.rows(participation_id)]
+
+
+def items_from(participation_id: int, position: int) -> list[Item]:
+    """The item at ``position`` and the LOOK_AHEAD after it, answered or not. One query."""
+    return _items(Trial.objects.filter(participation=participation_id, position__gte=position), 1 + LOOK_AHEAD)
+
+
+def item_of_token(participation_id: int, token: UUID) -> Item | None:
+    """The participant's item with this token, wherever it is. One query."""
+    return next(iter(_items(Trial.objects.filter(participation=participation_id, token=token), 1)), None)
+
+
+def picture_in_sight(public_id: UUID, slug: str, token: UUID) -> FieldFile | None:
+    """The picture of an item that the participant may see: in the main study, up to what may be fetched ahead.
+
+    ``may_see_trial_image`` in one query, since every item's picture is asked for once.
+    """
+    for rendition, check_image in _IN_SIGHT.rows(public_id, slug, token):
+        if rendition:
+            return FieldFile(None, Image._meta.get_field("rendition"), rendition)  # type: ignore[arg-type]
+        if check_image:
+            return FieldFile(None, Stimulus._meta.get_field("file"), check_image)  # type: ignore[arg-type]
+    return None
+
+
+def _in_sight(public_id: UUID, slug: str, token: UUID) -> QuerySet[Trial, Any]:
+    unanswered = Trial.objects.filter(participation=OuterRef("participation"), rating__isnull=True)
+    return (
+        Trial.objects.filter(token=token, participation__public_id=public_id, participation__study__slug=slug)
+        .filter(participation__step=Step.MAIN)
+        .alias(first_unanswered=Subquery(unanswered.order_by("position").values("position")[:1]))
+        .filter(position__lte=F("first_unanswered") + LOOK_AHEAD)
+        .order_by()
+        .values_list("image__rendition", "stimulus__file")
+    )
+
+
+_IN_SIGHT = PreparedQuery(_in_sight, UUID(int=1), "slug", UUID(int=2))
+
+
+def _unanswered(participation_id: int) -> QuerySet[Trial, Any]:
+    trials = Trial.objects.filter(participation=participation_id, rating__isnull=True)
+    return trials.order_by("position").values_list(*_COLUMNS)[: 2 + LOOK_AHEAD]
+
+
+_UNANSWERED = PreparedQuery(_unanswered, 2**40)
+
+
+def _items(trials: QuerySet[Trial], limit: int) -> list[Item]:
+    return [Item(*row) for row in trials.order_by("position").values_list(*_COLUMNS)[:limit]]

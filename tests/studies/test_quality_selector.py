@@ -1,0 +1,112 @@
+"""What the rules say about whole studies: live, right, and quick however many people there are."""
+
+import time
+
+import pytest
+from django.utils import timezone
+
+from imagedb.models import Image
+from studies.flow import Outcome, Step
+from studies.models import Dataset, Participation, Rating, Trial
+from studies.quality import Rule
+from studies.selectors.quality import participation_quality, study_quality
+from tests import factories, walks
+from tests.studies.participations import PREVIEW, TEST
+
+pytestmark = pytest.mark.django_db
+
+
+def values(quality):
+    return {finding.rule: finding.value for finding in quality.findings}
+
+
+def test_the_values_are_those_of_the_stored_answers_in_the_order_shown():
+    study = factories.running_study("field")
+    participation = walks.complete(study, failed_checks=1)
+    Rating.objects.filter(trial=participation.trials.filter(kind="image").first()).update(
+        response_ms=400, focus_losses=2
+    )
+    (quality,) = study_quality(study)
+    assert quality.participation == participation
+    measured = values(quality)
+    assert measured[Rule.ATTENTION] == 1
+    assert measured[Rule.FAST_MEDIAN] == 1.5
+    assert measured[Rule.FAST_SHARE] == pytest.approx(100 / 6)
+    assert measured[Rule.FOCUS] == pytest.approx(100 / 8)
+    assert measured[Rule.LONG_STRING] == 0
+    assert measured[Rule.NO_DIFFERENCE] == 100
+    assert quality.decision.author is None
+    assert participation_quality(participation).findings == quality.findings
+
+
+def test_they_are_live(study):
+    participation = walks.to_main(study)
+    assert values(study_quality(study)[0])[Rule.VARIANCE] is None
+    while participation.step == Step.MAIN:
+        participation = walks.rate(participation, -7)
+    measured = values(study_quality(study)[0])
+    assert (measured[Rule.VARIANCE], measured[Rule.LONG_STRING], measured[Rule.ATTENTION]) == (0, 100, 2)
+
+
+def test_test_runs_and_previews_are_left_out_and_demonstrations_have_their_bots(study):
+    walks.to_main(study, TEST)
+    walks.to_main(study, PREVIEW)
+    walks.enter(study)
+    assert study_quality(study) == []
+    study.is_demo = True
+    study.save(update_fields=["is_demo"])
+    assert len(study_quality(study)) == 1
+
+
+def many(study, count, trials_each):
+    """Participations with ratings, written directly: what is measured is the reading."""
+    now = timezone.now()
+    dataset = Dataset.objects.filter(study=study).first()
+    images = list(Image.objects.all()[:trials_each])
+    assert len(images) == trials_each
+    people = Participation.objects.bulk_create(
+        Participation(
+            study=study, dataset=dataset, step=Step.END, outcome=Outcome.COMPLETED, finished_at=now, is_valid=True
+        )
+        for _ in range(count)
+    )
+    trials = Trial.objects.bulk_create(
+        (
+            Trial(participation=person, position=position, image=image)
+            for person in people
+            for position, image in enumerate(images, start=1)
+        ),
+        batch_size=2000,
+    )
+    Rating.objects.bulk_create(
+        (
+            Rating(
+                trial=trial,
+                value=trial.position % 200 - 100,
+                response_ms=2000,
+                first_interaction_ms=500,
+                focus_losses=0,
+            )
+            for trial in trials
+        ),
+        batch_size=2000,
+    )
+
+
+def test_a_whole_study_takes_three_queries_however_many_people(study, django_assert_num_queries):
+    many(study, 2, 6)
+    with django_assert_num_queries(3):
+        assert len(study_quality(study)) == 2
+    many(study, 10, 6)
+    with django_assert_num_queries(3):
+        assert len(study_quality(study)) == 12
+
+
+def test_690_people_with_106_ratings_each_take_no_longer_than_a_page_may():
+    study = factories.running_study(dataset_count=9, clean_per_dataset=6, modified_per_dataset=6)
+    many(study, 690, 106)
+    assert Rating.objects.count() == 73_140
+    # Time of this process, which other work on the machine does not lengthen; the database's comes on top of it.
+    begin = time.process_time()
+    assert len(study_quality(study)) == 690
+    assert time.process_time() - begin < 1.5
