@@ -238,6 +238,11 @@ class Study(QualitySettings, models.Model):
         return -(-self.planned_participations * (100 + self.buffer_percent) // 100)
 
     @property
+    def places_per_dataset(self) -> int:
+        """The most that one dataset gets when all places are shared out evenly: 12 in the paper."""
+        return -(-self.place_count // self.dataset_count)
+
+    @property
     def rating_scale(self) -> Scale:
         return Scale(
             minimum=self.scale_minimum,

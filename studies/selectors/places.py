@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from django.db.models import Q
+from django.db.models import Count, Q
 from django.utils import timezone
 
 from studies.flow import Outcome, Step
@@ -28,3 +28,16 @@ def places_taken(study: Study, kind: str) -> int:
 def places_left(study: Study, kind: str) -> int:
     """Places for participations of this kind; 0 when full. Each kind has the whole number of places to itself."""
     return max(0, study.place_count - places_taken(study, kind))
+
+
+def is_beyond_plan(participation: Participation) -> bool:
+    """Whether others have filled the dataset of this participation, or the study, for good: valid ones, and in the
+    study those who failed the attention checks. Running ones are not counted: who finishes first counts.
+    """
+    study = participation.study
+    others = Participation.objects.filter(study=study, kind=participation.kind).exclude(pk=participation.pk)
+    counts = others.aggregate(
+        dataset=Count("id", filter=Q(is_valid=True, dataset=participation.dataset_id)),
+        study=Count("id", filter=Q(is_valid=True) | Q(outcome=Outcome.ATTENTION_FAILED)),
+    )
+    return counts["dataset"] >= study.places_per_dataset or counts["study"] >= study.place_count

@@ -9,7 +9,7 @@ from studies.models import CompletionCode, Participation, ParticipationEvent, St
 from studies.selectors.counting import counts
 from studies.selectors.quality import OUTCOMES_WITH_ALL_ANSWERS, same_person
 from studies.services.allocation import extend_lease
-from studies.services.quality_policy import exclude_by_policy
+from studies.services.quality_policy import exclude_beyond_plan, exclude_by_policy
 from studies.signals import valid_ratings_changed
 
 LARGEST_SMALL_NUMBER = 2**15 - 1
@@ -126,7 +126,7 @@ def _came_before(participation: Participation) -> bool:
 
 
 def _excluded_by_policy(participation: Participation) -> bool:
-    if not exclude_by_policy(participation):
+    if not (exclude_by_policy(participation) or exclude_beyond_plan(participation)):
         return False
     record(participation, "decided", verdict=Verdict.EXCLUDE, ratings_count=False, by="policy")
     return True

@@ -3,14 +3,18 @@
 import threading
 from collections import Counter
 from contextlib import nullcontext, suppress
+from types import SimpleNamespace
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
+from django.utils import timezone
 
+from studies.flow import Step
 from studies.models import Participation, ParticipationKind, Study
 from studies.selectors import places_left
-from studies.services import allocation
-from studies.services.participations import StudyFull, return_participation
+from studies.selectors.places import is_beyond_plan
+from studies.services import allocation, answers, quality_policy
+from studies.services.participations import StudyFull, give_feedback, return_participation
 from tests import factories, walks
 from tests.concurrency.threads import at_once
 
@@ -103,3 +107,30 @@ def test_places_that_three_return_at_once_go_to_the_three_who_come_instead():
     assert Counter(each.dataset_id for each in replacements) == freed
     with pytest.raises(StudyFull):
         walks.enter(study, session_id="too late")
+
+
+@pytest.mark.parametrize("is_locked", [False, True], ids=["without the lock", "with the lock"])
+def test_of_two_who_finish_on_one_place_both_count_without_the_lock_and_one_with_it(monkeypatch, is_locked):
+    """One was away while the place was passed on to the other."""
+    study = factories.running_study(dataset_count=1, participants_per_dataset=1)
+    away = walks.rate_all(walks.to_main(study))
+    Participation.objects.update(step=Step.MAIN, lease_expires_at=timezone.now())
+    both = [away, walks.rate_all(walks.to_main(study))]
+    Participation.objects.update(step=Step.FEEDBACK)
+    meeting = threading.Barrier(2)
+
+    def meet_after_counting(participation):
+        """Both have counted before either of them is done, if nothing holds one of them back."""
+        is_beyond = is_beyond_plan(participation)
+        with suppress(threading.BrokenBarrierError):
+            meeting.wait(timeout=2)
+        return is_beyond
+
+    monkeypatch.setattr(quality_policy, "is_beyond_plan", meet_after_counting)
+    if not is_locked:
+        monkeypatch.setattr(quality_policy, "lock_datasets", lambda study_id: None)
+        if connection.vendor == "sqlite":  # there it is the transaction that keeps others out
+            monkeypatch.setattr(answers, "transaction", SimpleNamespace(atomic=nullcontext))
+    ends = at_once([lambda each=each: give_feedback(each.pk, {}) for each in both])
+    assert [end for end in ends if isinstance(end, Exception)] == []
+    assert sorted(end.is_valid for end in ends) == [not is_locked, True]

@@ -1,5 +1,6 @@
 """The places of a study: filled evenly, given once, freed by who leaves."""
 
+from collections import Counter
 from datetime import timedelta
 
 import pytest
@@ -7,6 +8,9 @@ from django.utils import timezone
 
 from studies import selectors
 from studies.flow import Outcome, Step
+from studies.models import Verdict
+from studies.pay import amount_due
+from studies.selectors.quality import decisions_about
 from studies.services.participations import StudyFull, close_timed_out
 from tests import factories, walks
 from tests.studies.participations import PREVIEW, REAL, TEST, expire_lease
@@ -86,7 +90,68 @@ def test_who_returns_after_the_lease_expired_goes_on_and_holds_a_place_again(stu
     assert participation.trials.filter(rating__isnull=False).count() == 2
 
 
-@pytest.mark.parametrize(("plan", "buffer", "places"), [((60, 10), 15, 690), ((1, 1), 15, 2), ((3, 1), 0, 3)])
-def test_the_buffer_is_rounded_up(plan, buffer, places):
+def finish(participation):
+    return walks.give_feedback(walks.rate_all(participation).pk, {})
+
+
+def valid_per_dataset(study):
+    return [row.valid for row in selectors.monitor(study).datasets]
+
+
+def test_whose_place_was_passed_on_is_paid_in_full_and_the_counts_end_as_planned(study):
+    away = walks.rate(walks.to_main(study, session_id="s"))
+    expire_lease(away)
+    for _ in range(study.place_count):
+        walks.complete(study)
+    walks.enter(study, session_id="s")
+    late = finish(away)
+    assert (late.outcome, late.is_valid, late.completion_code.outcome) == (Outcome.COMPLETED, False, Outcome.COMPLETED)
+    assert amount_due(Outcome(late.outcome), study.rates) == amount_due(Outcome.COMPLETED, study.rates)
+    assert valid_per_dataset(study) == [2, 2]
+    (ratings,) = selectors.valid_ratings(study.attack_id, study.target_model_id)
+    assert set(Counter(ratings.image_ids.tolist()).values()) == {2}
+    assert late.trials.filter(rating=None).count() == 0, "what was answered is kept"
+    (decision,) = decisions_about(late)
+    assert (decision.verdict, decision.author, decision.counted_before) == (Verdict.EXCLUDE, None, True)
+    assert decision.reason.startswith("Beyond the plan")
+    assert selectors.places_left(study, REAL) == 0, "nor is a place freed that was never taken"
+
+
+def test_of_two_on_one_place_the_one_who_finishes_first_counts(study):
+    away = walks.to_main(study)
+    expire_lease(away)
+    others = [walks.to_main(study) for _ in range(study.place_count)]
+    assert finish(away).is_valid
+    ends = [finish(other) for other in others]
+    assert valid_per_dataset(study) == [2, 2]
+    (left_out,) = [end for end in ends if not end.is_valid]
+    assert left_out.dataset_id == away.dataset_id
+
+
+def test_the_study_too_ends_with_as_many_places_as_it_has():
+    study = factories.running_study(buffer_percent=25)
+    assert (study.place_count, study.places_per_dataset) == (5, 3)
+    away = walks.to_main(study)
+    expire_lease(away)
+    walks.complete(study, failed_checks=1)
+    for _ in range(4):
+        assert walks.complete(study).is_valid
+    assert not finish(away).is_valid
+    assert valid_per_dataset(study) == [2, 2]
+
+
+def test_bots_and_previews_fill_nobodys_place(study):
+    for _ in range(study.place_count):
+        assert walks.complete(study, TEST).is_valid
+    for _ in range(study.place_count + 1):
+        assert decisions_about(walks.complete(study, PREVIEW)) == []
+    assert all(walks.complete(study).is_valid for _ in range(study.place_count))
+
+
+@pytest.mark.parametrize(
+    ("plan", "buffer", "places", "per_dataset"),
+    [((60, 10), 15, 690, 12), ((1, 1), 15, 2, 2), ((3, 1), 0, 3, 1)],
+)
+def test_the_buffer_is_rounded_up(plan, buffer, places, per_dataset):
     study = factories.study(dataset_count=plan[0], participants_per_dataset=plan[1], buffer_percent=buffer)
-    assert study.place_count == places
+    assert (study.place_count, study.places_per_dataset) == (places, per_dataset)
