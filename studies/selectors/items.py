@@ -31,6 +31,11 @@ class Item:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     answer: int | None = None
 
+    @property
+    def has_image(self) -> bool:
+        """Whether there is an image to show; of some checks there are words alone."""
+        return self.image_id is not None or self.stimulus_id is not None
+
 
 _COLUMNS = (
     "id", "token", "position", "kind", "image_id", "stimulus_id", "instructed_value", "parameters", "rating__value",

@@ -12,7 +12,7 @@ from django.db import DEFAULT_DB_ALIAS, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from scooter_site.common.prepared import PreparedQuery
+from scooter_site.common.prepared import PreparedQuery, insert_row, update_row
 from studies import flow
 from studies.flow import Step
 from studies.models import Participation, Rating, RatingChange, Study, Trial
@@ -205,7 +205,7 @@ def _checked(study: Study, value: int, timings: Timings, start_position: int | N
 def _take_answer(participation: Participation, items: list[Item], answer: dict[str, Any]) -> Turn:
     """Store the first answer to the first of ``items``."""
     current, following = items[0], items[1:]
-    Rating(trial_id=current.trial_id, **answer).save(force_insert=True)
+    insert_row(Rating, {"trial_id": current.trial_id, **answer})
     study, value = participation.study, answer["value"]
     failures = 0 if study.protocol.check_passed(current, value, study.setup) else 1
     if following:
@@ -214,7 +214,7 @@ def _take_answer(participation: Participation, items: list[Item], answer: dict[s
         if parameters is not None:
             shown["parameters"] = dict(parameters)
             following[0] = replace(following[0], parameters=parameters)
-        Trial.objects.filter(pk=following[0].trial_id).update(**shown)
+        update_row(Trial, following[0].trial_id, shown)
     if following and not failures:
         _save_seen_in_main(participation)
         return Turn(participation, following)
@@ -250,9 +250,8 @@ def _revise_answer(participation: Participation, item: Item, answer: dict[str, A
 def _save_seen_in_main(participation: Participation) -> None:
     """``save_seen`` for an answer that moves the participant to no other step: most of all requests."""
     extend_lease(participation, participation.study)
-    Participation.objects.filter(pk=participation.pk).update(
-        last_seen_at=participation.last_seen_at, lease_expires_at=participation.lease_expires_at
-    )
+    seen = {"last_seen_at": participation.last_seen_at, "lease_expires_at": participation.lease_expires_at}
+    update_row(Participation, participation.pk, seen)
 
 
 def _answered_item(participation: Participation, token: UUID) -> Item:

@@ -31,9 +31,10 @@ sentence that names the field.
 """
 
 from collections.abc import Callable
-from functools import wraps
+from functools import lru_cache, wraps
 from http import HTTPStatus
 from typing import Any
+from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
@@ -144,29 +145,35 @@ def _answered(turn: Turn) -> HttpResponse:
 
 
 def _shown(study: Study, items: list[Item]) -> dict[str, Any]:
-    if study.protocol.is_adaptive:
+    protocol, setup = study.protocol, study.setup
+    if protocol.is_adaptive:
         items = items[:1]  # what follows depends on the answer to this one
-    shown = [_item(study, item) for item in items]
+    total = protocol.trial_count(setup)
+    shown = [
+        {
+            "token": str(item.token),
+            "position": item.position,
+            "total": total,
+            "image": _image_address(study, "trial", item) if item.has_image else None,
+            "second_image": _image_address(study, "trial-second", item) if "second_image" in item.parameters else None,
+            "text": protocol.text(item, setup),
+            "exposure_ms": item.parameters.get("exposure_ms"),
+            "answer": item.answer,
+        }
+        for item in items
+    ]
     return {"trial": shown[0] if shown else None, "upcoming": shown[1:]}
 
 
-def _item(study: Study, item: Item) -> dict[str, Any]:
-    has_image = item.image_id is not None or item.stimulus_id is not None
-    has_second = "second_image" in item.parameters
-    return {
-        "token": str(item.token),
-        "position": item.position,
-        "total": study.trial_count,
-        "image": _image_address(study, "trial", item) if has_image else None,
-        "second_image": _image_address(study, "trial-second", item) if has_second else None,
-        "text": study.protocol.text(item, study.setup),
-        "exposure_ms": item.parameters.get("exposure_ms"),
-        "answer": item.answer,
-    }
-
-
 def _image_address(study: Study, kind: str, item: Item) -> str:
-    return reverse("studies:image", args=[study.slug, kind, item.token])
+    return str(item.token).join(_around_token(study.slug, kind))
+
+
+@lru_cache(maxsize=100)
+def _around_token(slug: str, kind: str) -> list[str]:
+    """What stands before and after the token in an image's address: four addresses a rating are dear to look up."""
+    token = UUID(int=0)
+    return reverse("studies:image", args=[slug, kind, token]).split(str(token))
 
 
 def _json_error(message: str, status: HTTPStatus) -> JsonResponse:

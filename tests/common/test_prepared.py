@@ -1,13 +1,14 @@
-"""Queries whose SQL is written once give what the ORM's own give, with any arguments and in any thread."""
+"""Statements that are sent without the ORM's detours do what the ORM's own do, with any arguments, in any thread."""
 
 import uuid
+from datetime import UTC, datetime
 
 import pytest
-from django.db import connection
+from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from scooter_site.common.prepared import PreparedQuery
-from studies.models import Participation, Study, Trial
+from scooter_site.common.prepared import PreparedQuery, insert_row, update_row
+from studies.models import Participation, ParticipationEvent, Rating, Study, Trial
 from tests import factories, walks
 from tests.concurrency.threads import at_once
 
@@ -21,7 +22,7 @@ def trials(public_id, slug, position):
 
 @pytest.fixture
 def prepared():
-    return PreparedQuery(trials, uuid.UUID(int=7), "a slug", 2**40)
+    return PreparedQuery(trials, uuid.UUID(int=7), "a slug", 31_999)
 
 
 @pytest.mark.django_db
@@ -55,3 +56,47 @@ def test_it_says_which_columns_belong_to_which_model():
     )
     assert prepared.columns_of(Participation) == ["id", "study_id", "step"]
     assert prepared.columns_of(Study) == ["id", "slug"]
+
+
+@pytest.mark.django_db
+def test_an_argument_that_would_have_no_effect_is_refused():
+    nothing = PreparedQuery(lambda pk: Trial.objects.filter(pk=3).values_list("pk"), 2**40)
+    with pytest.raises(ValueError, match="leaves a stand-in out"):
+        nothing.rows(3)
+
+
+@pytest.mark.django_db
+def test_rows_are_written_as_the_orm_writes_them():
+    """Every kind of column that a rating request writes: numbers, a time, JSON, and what is empty."""
+    participation = walks.to_main(factories.running_study())
+    first, second, third = participation.trials.order_by("position")[:3]
+    at = datetime(2026, 11, 30, 12, 0, 1, 234567, UTC)
+    with CaptureQueriesContext(connection) as captured:
+        insert_row(Rating, {"trial_id": first.pk, "value": 0, "answered_at": at, "first_interaction_ms": 1})
+        update_row(Trial, second.pk, {"first_shown_at": at, "parameters": {"exposure_ms": 100, "quoted": "it's %s"}})
+        insert_row(ParticipationEvent, {"participation_id": participation.pk, "name": "x", "detail": {}, "at": at})
+    assert len(captured) == 3
+    rating = Rating.objects.get()
+    assert (rating.trial, rating.value, rating.answered_at, rating.response_ms) == (first, 0, at, None)
+    second.refresh_from_db()
+    assert (second.first_shown_at, second.parameters) == (at, {"exposure_ms": 100, "quoted": "it's %s"})
+    assert Trial.objects.filter(parameters__exposure_ms=100).get() == second
+    third.refresh_from_db()
+    assert (third.first_shown_at, third.parameters) == (None, {})
+    assert participation.events.get(name="x").at == at
+    update_row(Trial, second.pk, {"first_shown_at": None})
+    second.refresh_from_db()
+    assert second.first_shown_at is None
+
+
+@pytest.mark.django_db
+def test_what_the_database_refuses_is_an_error_of_djangos():
+    participation = walks.to_main(factories.running_study())
+    rating = {
+        "trial_id": participation.trials.first().pk, "value": 1, "first_interaction_ms": 1,
+        "answered_at": datetime(2026, 11, 30, tzinfo=UTC),
+    }  # fmt: skip
+    insert_row(Rating, rating)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        insert_row(Rating, rating)
+    assert Rating.objects.count() == 1
