@@ -18,12 +18,12 @@ from studies.models.messages import LONGEST_MESSAGE
 from studies.selectors.messages import WAITING
 from studies.services.messages import answer_message, set_done
 
-STATE_LABELS = {"Waits for an answer": "warning", "Answered": "success", "Done": ""}
+STATE_LABELS = {"Waits for an answer": "warning", "Answered": "info", "Read": "success", "Done": ""}
 
 
 def state_of(message: ParticipantMessage) -> str:
     if message.answered_at:
-        return "Answered"
+        return "Read" if message.answer_read_at else "Answered"
     return "Done" if message.done_at else "Waits for an answer"
 
 
@@ -32,7 +32,12 @@ class StateFilter(admin.SimpleListFilter):
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("waiting", "Waiting for an answer"), ("answered", "Answered"), ("done", "Done")]
+        return [
+            ("waiting", "Waiting for an answer"),
+            ("answered", "Answered"),
+            ("unread", "Answered, not read"),
+            ("done", "Done"),
+        ]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[ParticipantMessage]) -> QuerySet[ParticipantMessage]:
         match self.value():
@@ -40,6 +45,8 @@ class StateFilter(admin.SimpleListFilter):
                 return queryset.filter(WAITING)
             case "answered":
                 return queryset.filter(answered_at__isnull=False)
+            case "unread":
+                return queryset.filter(answered_at__isnull=False, answer_read_at=None)
             case "done":
                 return queryset.filter(done_at__isnull=False)
         return queryset
@@ -94,10 +101,19 @@ class ParticipantMessageAdmin(StayOnPage, ModelAdmin):
     show_full_result_count = False
     search_fields = ("text", "answer")
     search_help_text = "Search in messages and answers"
-    readonly_fields = ("text", "study", "participation", "step_label", "sent_at", "answered_at", "answered_by")
+    readonly_fields = (
+        "text",
+        "study",
+        "participation",
+        "step_label",
+        "sent_at",
+        "answered_at",
+        "answered_by",
+        "answer_read_at",
+    )
     fieldsets = (
         ("Message", {"fields": ("text", "study", "participation", "step_label", "sent_at")}),
-        ("Answer", {"fields": ("answer", "is_done", "answered_at", "answered_by")}),
+        ("Answer", {"fields": ("answer", "is_done", "answered_at", "answered_by", "answer_read_at")}),
     )
     actions = ("mark_done",)
 

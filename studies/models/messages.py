@@ -25,6 +25,9 @@ class ParticipantMessage(models.Model):
     answered_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
+    answer_read_at = models.DateTimeField(
+        "read", null=True, blank=True, help_text="When the participant's own page first showed them this answer."
+    )
     done_at = models.DateTimeField(null=True, blank=True, help_text="Nothing more is to be done about it.")
 
     class Meta:
@@ -38,8 +41,16 @@ class ParticipantMessage(models.Model):
             models.CheckConstraint(
                 name="answered_message_has_answer_and_time",
                 condition=(Q(answer="") & Q(answered_at__isnull=True)) | (~Q(answer="") & Q(answered_at__isnull=False)),
-            )
+            ),
+            models.CheckConstraint(
+                name="only_an_answer_is_read", condition=Q(answer_read_at__isnull=True) | Q(answered_at__isnull=False)
+            ),
         ]
 
     def __str__(self) -> str:
         return f"message of {self.participation}"
+
+    @property
+    def has_new_answer(self) -> bool:
+        """Whether there is an answer that the participant has not seen."""
+        return self.answered_at is not None and self.answer_read_at is None

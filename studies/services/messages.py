@@ -51,8 +51,17 @@ def answer_message(message_id: int, text: str, answered_by: User) -> Participant
         message = ParticipantMessage.objects.select_for_update(of=("self",)).get(pk=message_id)
         if message.answer != text:
             message.answer, message.answered_at, message.answered_by = text, timezone.now(), answered_by
-            message.save(update_fields=["answer", "answered_at", "answered_by"])
+            message.answer_read_at = None
+            message.save(update_fields=["answer", "answered_at", "answered_by", "answer_read_at"])
     return message
+
+
+def note_answers_read(participation_id: int) -> None:
+    """Note that the participant has been shown every answer there is."""
+    unread = ParticipantMessage.objects.filter(
+        participation=participation_id, answered_at__isnull=False, answer_read_at=None
+    )
+    unread.update(answer_read_at=timezone.now())
 
 
 def set_done(message_ids: list[int], *, done: bool) -> int:

@@ -9,11 +9,11 @@ register = template.Library()
 
 @register.inclusion_tag("studies/contact_link.html", takes_context=True)
 def contact_link(context: dict[str, Any]) -> dict[str, Any]:
-    """A link to the contact page, that says when there is an answer; nothing where nobody's session is known."""
+    """A link to the contact page, that says when there is a new answer; nothing where nobody's session is known."""
     participation = context.get("participation")
     if participation is None or context.get("is_contact_page"):
         return {}
     return {
         "study": participation.study,
-        "is_answered": participation.messages.filter(answered_at__isnull=False).exists(),
+        "has_new_answer": participation.messages.filter(answered_at__isnull=False, answer_read_at=None).exists(),
     }

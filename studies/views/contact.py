@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 
 from studies.models import Panel, Participation, ParticipationKind, Study
 from studies.models.messages import LONGEST_MESSAGE
-from studies.services.messages import MESSAGES_PER_HOUR, TooManyMessages, send_message
+from studies.services.messages import MESSAGES_PER_HOUR, TooManyMessages, note_answers_read, send_message
 from studies.views import notices
 from studies.views.access import SeeOther, current_participation, study_page
 
@@ -59,6 +59,9 @@ def contact(request: HttpRequest, study: Study) -> HttpResponse:
 def _page(
     request: HttpRequest, participation: Participation, problem: str = "", status: HTTPStatus = HTTPStatus.OK
 ) -> HttpResponse:
+    sent = list(participation.messages.order_by("-id"))
+    if request.method != "HEAD" and any(message.has_new_answer for message in sent):
+        note_answers_read(participation.pk)  # the page still marks them as new
     context = {
         "study": participation.study,
         "participation": participation,
@@ -69,7 +72,7 @@ def _page(
         "was_sent": "sent" in request.GET and not problem,
         "written": request.POST.get("text", "") if problem else "",  # nobody should have to write it again
         "longest": LONGEST_MESSAGE,
-        "messages": participation.messages.order_by("-id"),
+        "messages": sent,
         "run_url": reverse("studies:run", args=[participation.study.slug]),
     }
     return render(request, "studies/contact.html", context, status=status)

@@ -39,16 +39,21 @@ def landing(request: HttpRequest, study: Study) -> HttpResponse:
         participation = _enter(request, study, parameters)
     except LandingRefused as refused:
         logger.warning("Study %s: a link was refused (%s)", study.slug, refused)
-        return notices.notice_page(request, notices.link_refused(study, refused), study)
+        return _notice_page(request, notices.link_refused(study, refused), study)
     except StudyNotOpen as error:
-        return notices.notice_page(request, notices.not_open(study, error.reason), study)
+        return _notice_page(request, notices.not_open(study, error.reason), study)
     except StudyFull:
-        return notices.notice_page(request, notices.full(study), study)
+        return _notice_page(request, notices.full(study), study)
     if participation is None:
-        return notices.notice_page(request, notices.unknown_session(study), study)
+        return _notice_page(request, notices.unknown_session(study), study)
     response = HttpResponseRedirect(reverse("studies:run", args=[study.slug]))
     remember(response, participation)
     return response
+
+
+def _notice_page(request: HttpRequest, notice: notices.Notice, study: Study) -> HttpResponse:
+    """For a visitor who may have been here before, and then may write to the researchers from there."""
+    return notices.notice_page(request, notice, study, current_participation(request, study))
 
 
 def _enter(request: HttpRequest, study: Study, parameters: Parameters) -> Participation | None:

@@ -8,7 +8,7 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from studies.landing import LandingProblem, LandingRefused
-from studies.models import Panel, Study
+from studies.models import Panel, Participation, Study
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,11 @@ CLOSE = "You can close this page; there is nothing more to do."
 OPEN_FROM_PROLIFIC = "Close this page, go back to the study on Prolific and open it from there."
 
 
-def notice_page(request: HttpRequest, notice: Notice, study: Study | None = None) -> HttpResponse:
-    """The notice as a page of its own."""
-    context = {"notice": notice, "study": study}
+def notice_page(
+    request: HttpRequest, notice: Notice, study: Study | None = None, participation: Participation | None = None
+) -> HttpResponse:
+    """The notice as a page of its own; with a link to the researchers for a ``participation`` that is known."""
+    context = {"notice": notice, "study": study, "participation": participation}
     response = render(request, "studies/notice.html", context, status=notice.status)
     response["Cache-Control"] = "no-store"
     return response

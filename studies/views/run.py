@@ -47,11 +47,11 @@ def run(request: HttpRequest, study: Study) -> HttpResponse:
     except InvalidAnswer as error:
         problem = str(error)
     except DeviceNotSuitable as error:
-        return notices.notice_page(request, notices.device_not_suitable(study, error.reason), study)
+        return notices.notice_page(request, notices.device_not_suitable(study, error.reason), study, participation)
     except StudyFull:
-        return notices.notice_page(request, notices.full(study), study)
+        return notices.notice_page(request, notices.full(study), study, participation)
     except StudyNotOpen as error:
-        return notices.notice_page(request, notices.not_open(study, error.reason), study)
+        return notices.notice_page(request, notices.not_open(study, error.reason), study, participation)
     if problem:
         participation.refresh_from_db()
         return _page(request, participation, problem=problem)

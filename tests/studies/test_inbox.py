@@ -9,14 +9,14 @@ from django.utils import timezone
 
 from scooter_site.common.admin_tools import change_url
 from studies.flow import Step
-from studies.models import ParticipantMessage, Participation, ParticipationKind
+from studies.models import ParticipantMessage, Participation, ParticipationKind, Study
 from studies.selectors.messages import message_counts, waiting_messages
 from studies.services import messages as service
 from studies.services.messages import TooManyMessages, answer_message, send_message, set_done
 from studies.services.pointer import InvalidAnswer
 from tests import factories, walks
 from tests.studies.admin_pages import account, text_of
-from tests.studies.visitor import Visitor, assert_notice
+from tests.studies.visitor import WINDOW, Visitor, assert_notice
 
 pytestmark = pytest.mark.django_db
 
@@ -66,6 +66,49 @@ def test_the_answer_is_shown_under_the_same_link(visitor, client, researcher):
     another.land(id="bert")
     assert "About 13 minutes" not in text_of(another.client.get(another.address("contact")))
     assert "Contact the researchers" in text_of(another.page())
+
+
+def test_an_answer_is_new_until_its_participant_has_seen_it(visitor, client, researcher):
+    visitor.land(id="anna")
+    write(visitor, "How long does it take?")
+    contact = visitor.address("contact")
+    visitor.client.get(contact)
+    message = ParticipantMessage.objects.get()
+    assert message.answer_read_at is None, "there is no answer yet"
+    answer_message(message.pk, "About 13 minutes.", researcher)
+    assert "Answered" in text_of(client.get(reverse(INBOX)))
+    client.get(change_url(message))
+    visitor.client.head(contact)
+    assert "Read the researchers’ answer" in text_of(visitor.page()), "nobody has shown it to the participant"
+
+    assert "New: The researchers answered on" in text_of(visitor.client.get(contact))
+    message.refresh_from_db()
+    assert timezone.now() - message.answer_read_at < timedelta(minutes=1)
+    assert "New:" not in text_of(visitor.client.get(contact))
+    assert "Contact the researchers" in text_of(visitor.page())
+    assert "Read" in text_of(client.get(reverse(INBOX), {"state": "answered"}))
+    assert "How long" not in text_of(client.get(reverse(INBOX), {"state": "unread"}))
+
+    answer_message(message.pk, "About 15 minutes.", researcher)
+    assert "Read the researchers’ answer" in text_of(visitor.page()), "a corrected answer is a new one"
+    assert "How long" in text_of(client.get(reverse(INBOX), {"state": "unread"}))
+
+
+def test_pages_that_stand_in_place_of_the_study_lead_to_the_researchers_too(visitor):
+    """Of whom a session is known; nobody else could be answered."""
+    link = f'href="{visitor.address("contact")}"'
+    visitor.land()
+    refused = visitor.post("consent", decision="accept", viewport_width="300", viewport_height="300")
+    assert_notice(refused, "window_too_small", 400)
+    assert link in refused.content.decode()
+    Study.objects.update(status="closed")
+    refused = visitor.post("consent", decision="accept", **WINDOW)
+    assert_notice(refused, "closed", 403)
+    assert link in refused.content.decode()
+    assert link in visitor.land(session="0" * 32).content.decode()
+    stranger = Visitor(visitor.study).land()
+    assert_notice(stranger, "closed", 403)
+    assert link not in stranger.content.decode()
 
 
 def test_nothing_that_is_written_runs(visitor, client, researcher):
