@@ -10,15 +10,15 @@ How a bot answers (``Behaviour``), with certainties between -1 (unmodified) and 
   deviation of 0.35, all shifted by ``bias``; an ability of 0 cannot tell them apart;
 - checks are answered rightly, except with probability ``carelessness``, when any answer is given;
 - before every answer the bot leaves with probability ``drop_out``;
-- ``outcome`` forces one end instead: the bot fails or passes the checks on purpose and does not leave. To time out it
-  leaves after a rating, is closed as if a day had passed, and comes back for its end page. No bot is replaced by a
-  later session: that happens to real people of a panel only.
+- ``outcome`` forces one end instead: the bot fails or passes the checks on purpose and does not leave. For the ends
+  that come from outside (timed out, returned on the panel, replaced by a later session) it leaves after a rating, is
+  ended as the site would do it, and comes back for its end page.
 """
 
 import json
 import random
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from html.parser import HTMLParser
@@ -38,19 +38,16 @@ from studies import links
 from studies.checks import NO_DIGIT
 from studies.flow import Outcome, Step
 from studies.models import PairTrial, ParticipantIdentity, PlateTrial, Study, Trial, TrialKind
-from studies.services.participations import close_timed_out
+from studies.services.participations import close_timed_out, replace_participation, return_participation
 
 ABLE_CERTAINTY = 0.8
 SPREAD = 0.35
 PLATE_ANSWERS = [*"0123456789", NO_DIGIT]
-FORCEABLE_OUTCOMES = [
-    Outcome.COMPLETED,
-    Outcome.ATTENTION_FAILED,
-    Outcome.COMPREHENSION_FAILED,
-    Outcome.COLOUR_CHECK_FAILED,
-    Outcome.DECLINED,
-    Outcome.TIMED_OUT,
-]
+ENDS_FROM_OUTSIDE: dict[Outcome | None, Callable[[int], object]] = {
+    Outcome.TIMED_OUT: lambda participation_id: close_timed_out(participation_id, not_seen_since=timezone.now()),
+    Outcome.RETURNED: return_participation,
+    Outcome.REPLACED: replace_participation,
+}
 # More pages than the longest way has: beyond it, a bot is going round in circles.
 MOST_PAGES = 500
 USER_AGENT = "Mozilla/5.0 (X11; Linux x86_64) Scooter simulated participant"
@@ -251,7 +248,7 @@ class Bot:
         return Walk(error=f"no end after {MOST_PAGES} pages", ratings=self.ratings)
 
     def _leaves(self) -> bool:
-        if self.mind.behaviour.outcome is Outcome.TIMED_OUT:
+        if self.mind.behaviour.outcome in ENDS_FROM_OUTSIDE:
             return self.ratings > 0
         return self.mind.leaves()
 
@@ -356,8 +353,8 @@ def simulate(
             rng = random.Random(bot_seed)  # noqa: S311 - no secret
             bot = Bot(study, client, behaviour, rng)
             walk = bot.walk(f"{address}?{query}")
-            if behaviour.outcome is Outcome.TIMED_OUT and walk.left_at:
-                _let_a_day_pass(study, session)
+            if walk.left_at and (end := ENDS_FROM_OUTSIDE.get(behaviour.outcome)):
+                end(ParticipantIdentity.objects.get(study=study, session_id=session).participation_id)
                 walk = bot.walk(f"{address}?{query}")
             return walk
 
@@ -374,12 +371,6 @@ def simulate(
     with ThreadPoolExecutor(concurrency) as pool:
         for future in as_completed([pool.submit(send_in_thread, bot_seed) for bot_seed in bot_seeds]):
             yield future.result()
-
-
-def _let_a_day_pass(study: Study, session_id: str) -> None:
-    """What the hourly task does to somebody who has not been seen for a day."""
-    identity = ParticipantIdentity.objects.get(study=study, session_id=session_id)
-    close_timed_out(identity.participation_id, not_seen_since=timezone.now())
 
 
 def _new_client(base_url: str) -> httpx.Client:

@@ -28,6 +28,7 @@ from studies.selectors import may_begin_again, places_left, study_text
 from studies.services.admission import AlreadyTookPart, StudyFull, refuse_unless_open
 from studies.services.allocation import allocate_dataset, extend_lease, lock_study
 from studies.services.pointer import InvalidAnswer, locked_participation, move, record, save_seen, small_number
+from studies.services.time_out import replace_participation
 
 LONGEST_ID = 64
 WITHOUT_RESULT = {Outcome.DECLINED, Outcome.TIMED_OUT, Outcome.REPLACED, Outcome.RETURNED}
@@ -142,8 +143,7 @@ def _replace_earlier_sessions(study: Study, participant_id: str) -> None:
     )
     for participation in of_person.order_by("pk"):
         if participation.step != Step.END:
-            move(participation, flow.CameInLaterSession())
-            participation.save()
+            replace_participation(participation.pk)
         elif participation.outcome not in WITHOUT_RESULT:
             raise AlreadyTookPart
 

@@ -10,7 +10,7 @@ from studies.services.answers import (
 from studies.services.entering import Device, DeviceNotSuitable, accept_consent, decline_consent, enter_study
 from studies.services.pointer import InvalidAnswer, OutOfTurn
 from studies.services.rating import Session, Timings, Turn, answer_item, answer_trial, go_back, keep_place
-from studies.services.time_out import close_timed_out, return_participation
+from studies.services.time_out import close_timed_out, replace_participation, return_participation
 
 __all__ = [
     "AlreadyTookPart",
@@ -35,5 +35,6 @@ __all__ = [
     "give_feedback",
     "go_back",
     "keep_place",
+    "replace_participation",
     "return_participation",
 ]

@@ -1,4 +1,4 @@
-"""The end of participations that their participant has left: not come back to, or given back on the panel."""
+"""The end of participations that their participant has left: for good, for a later session, or back to the panel."""
 
 from datetime import datetime
 
@@ -39,6 +39,15 @@ def return_participation(participation_id: int) -> Participation:
         elif participation.outcome != Outcome.RETURNED:
             record(participation, "returned_after_the_end")
     return participation
+
+
+def replace_participation(participation_id: int) -> None:
+    """End a participation whose participant goes on in a later session. Nothing happens to one that has ended."""
+    with transaction.atomic():
+        participation = locked_participation(participation_id)
+        if participation.step != Step.END:
+            move(participation, flow.CameInLaterSession())
+            participation.save()
 
 
 def close_all_timed_out(not_seen_since: datetime) -> None:

@@ -11,7 +11,6 @@ from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
 
 from imagedb.models import ImageKind
-from studies import bots
 from studies.bots import Behaviour, Bot, Mind, simulate
 from studies.flow import Outcome, Step
 from studies.models import AttentionPolicy, Participation, ParticipationKind, Rating, TrialKind
@@ -68,7 +67,7 @@ def test_bots_mind_the_direction_of_a_scale_of_buttons():
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("preset", ["paper", "field"])
-@pytest.mark.parametrize("outcome", bots.FORCEABLE_OUTCOMES)
+@pytest.mark.parametrize("outcome", Outcome)
 def test_every_outcome_can_be_forced(preset, outcome):
     study = factories.running_study(preset, comprehension_tries=2)
     walk = only_walk(study, Behaviour(outcome=outcome, carelessness=1, drop_out=1))

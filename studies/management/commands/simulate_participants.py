@@ -8,7 +8,7 @@ import click
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from scooter_site.common.arguments import number_from, whole_number
-from studies.bots import FORCEABLE_OUTCOMES, Behaviour, simulate
+from studies.bots import Behaviour, simulate
 from studies.flow import Outcome
 from studies.models import Study, StudyStatus
 
@@ -40,9 +40,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--bias", type=number_from(-1, 1), default=0.0, help="-1 ... 1: shift of all answers towards modified."
         )
-        parser.add_argument(
-            "--outcome", choices=[outcome.value for outcome in FORCEABLE_OUTCOMES], help="Force this end."
-        )
+        parser.add_argument("--outcome", choices=[outcome.value for outcome in Outcome], help="Force this end.")
         parser.add_argument("--seed", type=int, help="Makes the answers repeatable.")
         parser.add_argument("--live", action="store_true", help="Do it although real people may be taking part.")
 
