@@ -59,6 +59,8 @@ if USES_SQLITE:
     if TEST_SQLITE_FILE := env.str("TEST_SQLITE_FILE", default=""):
         # Tests with threads need what production has: connections of their own to a file, not one shared memory.
         DATABASES["default"]["TEST"] = {"NAME": TEST_SQLITE_FILE}
+elif DATABASES["default"]["ENGINE"] == "django.db.backends.postgresql":
+    DATABASES["default"]["ENGINE"] = "scooter_site.common.postgresql"  # looks after a connection without asking
 # Reconnecting costs either database more than a small request does; for SQLite it also rewrites its log.
 DATABASES["default"]["CONN_MAX_AGE"] = env.int("DATABASE_CONN_MAX_AGE", default=60)
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = not USES_SQLITE

@@ -32,7 +32,7 @@ def start(code=PRINTED, **variables):
 
 def test_production_settings_are_accepted_and_use_https():
     result = start()
-    assert (result.returncode, result.stdout) == (0, "django.db.backends.postgresql True\n"), result.stderr
+    assert (result.returncode, result.stdout) == (0, "scooter_site.common.postgresql True\n"), result.stderr
 
 
 @pytest.mark.parametrize(
