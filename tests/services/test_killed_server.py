@@ -1,33 +1,35 @@
-"""The web server is killed in the middle of a study: no acknowledged answer is lost, altered or stored twice.
+"""Something is killed in the middle of a study: no acknowledged answer is lost, altered or stored twice.
 
-Bots walk the study over HTTP and, as people do, open their link again when the site does not answer. The large version,
-a hundred participants and a kill every twenty seconds, is ``python -m bench.load``.
+Killed is the web server as a whole, its workers, or the database. Bots walk the study over HTTP and, as people do, open
+their link again when the site does not answer. The large version, a hundred participants and a kill every twenty
+seconds, is ``python -m bench.load``; tests/flows/test_killed_server_browser.py kills the server under a real browser.
 """
 
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from contextlib import suppress
 from urllib.parse import parse_qs
 
 import httpx
+import psycopg
 import pytest
-from django.conf import settings
-from django.db import connection, connections
+from django.db import DatabaseError, connection, connections
 
-from bench.load.site import Server, procfile
+from bench.load.site import Server, make_durable
 from studies import links
-from studies.bots import Behaviour, Bot
+from studies.bots import Behaviour, Bot, Walk
 from studies.flow import Outcome
 from studies.models import PairTrial, Participation, PlateTrial, Rating
 from tests import factories
 from tests.services.postgresql import postgresql
-from tests.services.site import PROJECT, free_port, wait_until
+from tests.services.site import PROJECT, database_url, production_server, wait_until
 
 PARTICIPANTS = 6
 COME_BACK_WITHIN_SECONDS = 60
@@ -63,12 +65,44 @@ class Ledger(httpx.HTTPTransport):
             self.enough.set()
 
 
+def kill_server(server: Server) -> None:
+    server.kill()
+    time.sleep(0.5)
+    server.start()
+
+
+def kill_workers(server: Server) -> None:
+    """Every process that answers requests; the one that started them stays, and starts others."""
+    before = children(server.pid)
+    for process in before:
+        os.kill(process, signal.SIGKILL)
+    wait_until(lambda: children(server.pid) and not before & children(server.pid), "there are new workers", 60)
+
+
+def children(process: int) -> set[int]:
+    found = subprocess.run(["ps", "-A", "-o", "ppid=,pid="], capture_output=True, text=True, check=True).stdout
+    return {int(child) for parent, child in map(str.split, found.splitlines()) if int(parent) == process}
+
+
+def kill_database(server: Server) -> None:
+    """One process of PostgreSQL, which then ends all others at once, and recovers from its log as after a crash."""
+    make_durable(database_url())  # as it is by itself; the tests' servers do not write their log at each commit
+    with psycopg.connect(database_url()) as victim, suppress(psycopg.OperationalError):
+        os.kill(victim.info.backend_pid, signal.SIGKILL)
+        victim.execute("SELECT 1")
+    connection.close()
+
+
+KILLS = [kill_server] if connection.vendor == "sqlite" else [kill_server, kill_workers, kill_database]
+
+
 @pytest.mark.services
 @pytest.mark.django_db(transaction=True)
-def test_no_acknowledged_answer_is_lost_altered_or_stored_twice(tmp_path):
+@pytest.mark.parametrize("kill", KILLS)
+def test_no_acknowledged_answer_is_lost_altered_or_stored_twice(tmp_path, kill):
     # No demonstration and no panel: links with ids of their own. Items enough for a kill in the midst of them.
     study = factories.running_study(clean_per_dataset=10, modified_per_dataset=10, participants_per_dataset=10)
-    server = start_server(tmp_path)
+    server = production_server(tmp_path)
     acknowledged: dict[str, str] = {}
     enough = threading.Event()
     ledgers = [Ledger(acknowledged, enough) for _ in range(PARTICIPANTS)]
@@ -84,7 +118,7 @@ def test_no_acknowledged_answer_is_lost_altered_or_stored_twice(tmp_path):
         interruptions = 0
         deadline = time.monotonic() + COME_BACK_WITHIN_SECONDS
         try:
-            while (walk := bot.walk(address)).error and time.monotonic() < deadline:
+            while (walk := walked(bot, address)).error and time.monotonic() < deadline:
                 interruptions += 1
                 time.sleep(0.2)
             assert not walk.error, walk.error
@@ -97,9 +131,7 @@ def test_no_acknowledged_answer_is_lost_altered_or_stored_twice(tmp_path):
         with ThreadPoolExecutor(PARTICIPANTS) as pool:
             walks = [pool.submit(take_part, number) for number in range(PARTICIPANTS)]
             assert enough.wait(timeout=60)
-            server.kill()
-            time.sleep(0.5)
-            server.start()
+            kill(server)
             ends = [walk.result() for walk in walks]
     finally:
         server.stop()
@@ -121,36 +153,13 @@ def test_no_acknowledged_answer_is_lost_altered_or_stored_twice(tmp_path):
     assert Rating.objects.count() == PARTICIPANTS * study.trial_count
 
 
-def start_server(folder: Path) -> Server:
-    """The site as the Procfile runs it, on this test's own database and files."""
-    port = free_port()
-    environment = {
-        **os.environ,
-        "DEBUG": "off",
-        "SECRET_KEY": settings.SECRET_KEY,
-        "ALLOWED_HOSTS": "127.0.0.1",
-        "HTTPS": "off",
-        "ALLOW_SQLITE": "on",
-        "DATABASE_URL": database_url(),
-        "MEDIA_ROOT": str(settings.MEDIA_ROOT),
-        "STATIC_ROOT": str(folder / "static"),
-        "PORT": str(port),
-    }
-    collect = [sys.executable, "manage.py", "collectstatic", "-v0", "--noinput"]
-    subprocess.run(collect, cwd=PROJECT, env=environment, check=True)
-    server = Server(procfile()[0], port=port, environment=environment, folder=PROJECT, log=folder / "web.log")
-    server.start()
-    wait_until(lambda: httpx.get(f"{server.url}/health/").status_code == 200, "the web server answers", 60)
-    return server
-
-
-def database_url() -> str:
-    """The address of the test's database, which has another name than the settings say."""
-    name = connection.settings_dict["NAME"]
-    if connection.vendor == "sqlite":
-        return f"sqlite:///{name}"
-    before, _, query = os.environ["DATABASE_URL"].partition("?")
-    return f"{before.rpartition('/')[0]}/{name}?{query}"
+def walked(bot: Bot, address: str) -> Walk:
+    """As far as the bot gets; it looks up the right answers in the database, and so notices that it is gone."""
+    try:
+        return bot.walk(address)
+    except DatabaseError as error:
+        connections.close_all()
+        return Walk(error=str(error))
 
 
 @pytest.mark.services
