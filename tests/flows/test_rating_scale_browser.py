@@ -189,3 +189,18 @@ def test_five_points_by_mouse(open_page, live_server):
             wait_for_item(page, position + 1)
             expect(page.locator("#likert input:checked")).to_have_count(0)
         assert values(participation) == [0, -2]
+
+
+@pytest.mark.parametrize("preset", ["paper", "field"])
+def test_on_a_phone_the_image_stays_where_it_is_when_it_is_answered(open_page, live_server, preset):
+    study = factories.running_study(preset, phones_allowed=True, instructed_check_count=0, break_every=1)
+    with open_page(**PHONE) as page:
+        enter_main(page, live_server, study)
+        question = page.locator("#question")
+        before = question.bounding_box()
+        page.locator("#likert .choice, #slider-input").last.tap()
+        expect(page.locator("#next")).to_be_enabled()
+        assert question.bounding_box() == before
+        page.locator("#next").tap()
+        expect(page.locator("#break-end")).to_be_visible()
+        assert question.bounding_box() == before
