@@ -1,18 +1,19 @@
 """Quality on the researchers' pages: what the rules say about a study and a participant, and the decisions."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_POST, require_safe
 from unfold.admin import ModelAdmin
 
 from scooter_site.common.admin_tools import change_url, signed_in
-from studies.models import Decision, Participation, Study, Verdict
+from studies.models import Decision, Participation, Study, StudyStatus, Verdict
 from studies.quality import DESCRIPTIONS, Action, Finding, Rule, amount
 from studies.selectors.quality import (
     ParticipationQuality,
@@ -22,11 +23,12 @@ from studies.selectors.quality import (
     standing_decision,
     study_quality,
 )
-from studies.services.decisions import LONGEST_REASON, DecisionRefused, decide, why_not_decidable
+from studies.services.decisions import LONGEST_REASON, DecisionRefused, decide, exclude_each, why_not_decidable
 
 DECIDE = "studies.decide_participation"
 SHOWN = {"flagged": "Flagged", "out": "Not counting", "decided": "Decided by a person", "all": "Everybody"}
 LATEST_DECISIONS = 50
+MOST_AT_ONCE = 200  # exclusions in one request: each is a transaction of its own
 
 QUALITY_FIELDSET = (
     "Quality",
@@ -50,8 +52,15 @@ class QualityPages(ModelAdmin):
     """Mixin of StudyAdmin: what the rules say about a study's participants."""
 
     def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(require_safe(self.quality_view))
-        return [path("<int:study_id>/quality/", view, name="studies_study_quality"), *super().get_urls()]
+        pages = [
+            ("quality", require_safe(self.quality_view), "<int:study_id>/quality/"),
+            ("exclude", require_POST(self.exclude_view), "<int:study_id>/quality/exclude/"),
+        ]
+        own = [
+            path(address, self.admin_site.admin_view(view), name=f"studies_study_{name}")
+            for name, view, address in pages
+        ]
+        return own + super().get_urls()
 
     def quality_view(self, request: HttpRequest, study_id: int) -> HttpResponse:
         if not self.has_view_permission(request) or not request.user.has_perm("studies.view_participation"):
@@ -60,12 +69,37 @@ class QualityPages(ModelAdmin):
         context = {
             **self.admin_site.each_context(request),
             **study_context(study, request.GET.get("show", "")),
+            "may_decide": request.user.has_perm(DECIDE) and study.status != StudyStatus.ARCHIVED,
+            "longest_reason": LONGEST_REASON,
             "title": "Quality",
             "opts": self.opts,
             "original": study,
         }
         request.current_app = self.admin_site.name
         return TemplateResponse(request, "admin/studies/quality.html", context)
+
+    def exclude_view(self, request: HttpRequest, study_id: int) -> HttpResponse:
+        """Exclude the participants that were ticked. Each is posted with the newest decision that was shown of it."""
+        may_see = self.has_view_permission(request) and request.user.has_perm("studies.view_participation")
+        if not may_see or not request.user.has_perm(DECIDE):
+            raise PermissionDenied
+        study = get_object_or_404(Study, pk=study_id)
+        ticked = dict(_ticked(each) for each in request.POST.getlist("participation"))
+        of_study = Participation.objects.filter(study=study, pk__in=ticked).in_bulk()
+        if not of_study:
+            messages.error(request, "Nobody was excluded: tick the participants first.")
+        elif len(of_study) > MOST_AT_ONCE:
+            messages.error(request, f"Nobody was excluded: tick at most {MOST_AT_ONCE} at once.")
+        else:
+            seen = {number: ticked[number] for number in of_study}
+            made, refused = exclude_each(seen, reason=request.POST.get("reason", ""), author=signed_in(request))
+            if made:
+                count = f"{len(made)} participant{'' if len(made) == 1 else 's'}"
+                messages.success(request, f"{count} excluded, and the places are free. Codes and pay stay as they are.")
+            for number, error in refused.items():
+                messages.error(request, f"{of_study[number]}: {error}")
+        query = urlencode({"show": request.POST.get("show", "")})
+        return HttpResponseRedirect(f"{reverse('admin:studies_study_quality', args=[study.pk])}?{query}")
 
 
 class DecisionPages(ModelAdmin):
@@ -97,13 +131,26 @@ class DecisionPages(ModelAdmin):
                 request.POST.get("verdict", ""),
                 reason=request.POST.get("reason", ""),
                 author=signed_in(request),
-                seen=int(seen) if seen.isdecimal() else None,
+                seen=int(seen) if _is_id(seen) else None,
             )
         except DecisionRefused as error:
             messages.error(request, str(error))
         else:
             messages.success(request, said(decision))
         return HttpResponseRedirect(change_url(participation))
+
+
+def _ticked(posted: str) -> tuple[int, int | None]:
+    """The id of a participation, and that of the newest decision about it: "12:34", or "12:" before any."""
+    participation, _, newest = posted.partition(":")
+    return (
+        int(participation) if _is_id(participation) else 0,
+        int(newest) if _is_id(newest) else None,
+    )
+
+
+def _is_id(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 18
 
 
 def said(decision: Decision) -> str:
@@ -155,6 +202,8 @@ def study_context(study: Study, show: str) -> dict[str, Any]:
             for name, label in SHOWN.items()
         ],
         "people": [_line(each) for each in people[show]],
+        "show": show,
+        "may_exclude": any(each.participation.is_valid for each in people[show]),
         "count": len(everybody),
         "flagged_count": len(people["flagged"]),
         "out_count": len(people["out"]),
@@ -214,8 +263,10 @@ def _measured(finding: Finding) -> dict[str, Any]:
 
 def _line(quality: ParticipationQuality) -> dict[str, Any]:
     participation = quality.participation
+    decisions = participation.decisions.all()  # prefetched, oldest first
     return {
         "participation": participation,
+        "newest": decisions[len(decisions) - 1].pk if decisions else "",
         "values": [_measured(finding) for finding in quality.findings],
         "decision": quality.decision,
         "state": "Counts" if participation.is_valid else participation.get_outcome_display() or "Under way",

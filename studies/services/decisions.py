@@ -4,6 +4,8 @@ A decision changes nothing but that: the outcome, the completion code that was s
 Exclusion frees the place in dataset and study. Inclusion takes one, beyond the plan if need be, for it is explicit.
 """
 
+from collections.abc import Mapping
+
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
@@ -63,6 +65,22 @@ def decide(participation_id: int, verdict: str, *, reason: str, author: User, se
         record(participation, "decided", verdict=verdict, ratings_count=is_to_count)
         _set_validity(participation, is_to_count)
     return decision
+
+
+def exclude_each(
+    seen: Mapping[int, int | None], *, reason: str, author: User
+) -> tuple[list[Decision], dict[int, DecisionRefused]]:
+    """Exclude several participations for one reason: each on its own, so that one that is refused keeps no other back.
+
+    ``seen``: for each participation's id what ``decide`` calls so. Gives the decisions, and by id what was refused.
+    """
+    made, refused = [], {}
+    for participation_id, newest in seen.items():
+        try:
+            made.append(decide(participation_id, Verdict.EXCLUDE, reason=reason, author=author, seen=newest))
+        except DecisionRefused as error:
+            refused[participation_id] = error
+    return made, refused
 
 
 def _locked(participation_id: int) -> Participation:

@@ -7,7 +7,7 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from scooter_site.common.admin_tools import change_url
-from studies.models import ParticipantMessage
+from studies.models import ParticipantMessage, Participation
 from tests import factories, walks
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
@@ -98,3 +98,37 @@ def test_a_question_and_its_answer_by_keyboard_on_a_phone(live_server, open_page
         with page.expect_popup() as opened:
             page.keyboard.press("Enter")
         expect(opened.value.get_by_text("Yes, a large one.")).to_be_visible()
+
+
+def test_whom_the_rules_point_at_is_excluded_by_keyboard(live_server, open_page):
+    study = factories.running_study(buffer_percent=100, attention_rule="flag")
+    careless = [walks.complete(study, failed_checks=1) for _ in range(3)]
+    good = walks.complete(study)
+    with open_page() as page:
+        sign_in(page, live_server.url)
+        page.goto(live_server.url + reverse("admin:studies_study_quality", args=[study.pk]))
+        boxes = page.get_by_role("checkbox", name="Exclude participation")
+        expect(boxes).to_have_count(3)
+        page.get_by_label("Tick all").focus()
+        page.keyboard.press("Space")
+        for box in boxes.all():
+            expect(box).to_be_checked()
+        boxes.first.uncheck()
+        expect(page.get_by_label("Tick all")).not_to_be_checked()
+        kept = boxes.first.input_value().partition(":")[0]
+        for width in (1440, 390):
+            page.set_viewport_size({"width": width, "height": 900})
+            assert Axe().run(page, context="#main").response["violations"] == []
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.get_by_label("Reason to exclude who is ticked").focus()
+        page.keyboard.type("Told to press a value, and did not")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("2 participants excluded")).to_be_visible()
+        assert set(Participation.objects.filter(is_valid=True)) == {good, Participation.objects.get(pk=kept)}
+
+        page.goto(live_server.url + change_url(careless[0]))
+        expect(page.get_by_role("heading", name="Quality and decisions")).to_be_visible()
+        for width in (1440, 390):
+            page.set_viewport_size({"width": width, "height": 900})
+            assert Axe().run(page, context=".scooter-card").response["violations"] == []

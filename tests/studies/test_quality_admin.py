@@ -93,6 +93,64 @@ def test_what_is_refused_is_a_message_and_changes_nothing(client, researcher, st
     assert Decision.objects.count() == 1
 
 
+def exclude(client, study, ticked, reason="Too fast", **fields):
+    address = reverse("admin:studies_study_exclude", args=[study.pk])
+    return client.post(address, {"participation": ticked, "reason": reason, **fields}, follow=True)
+
+
+def test_several_are_excluded_at_once_each_by_a_decision_of_its_own(client, researcher, study):
+    first, second, kept = (walks.complete(study) for _ in range(3))
+    page = client.get(quality_page(study, "all")).content.decode()
+    boxes = [f"{each.pk}:" for each in (first, second)]
+    assert all(f'value="{box}" form="exclude"' in page for box in boxes)
+    answer = exclude(client, study, boxes, show="all")
+    assert said(answer) == [
+        ("success", "2 participants excluded, and the places are free. Codes and pay stay as they are.")
+    ]
+    assert answer.redirect_chain == [(quality_page(study, "all"), 302)]
+    assert set(Participation.objects.filter(is_valid=True)) == {kept}
+    rows = Decision.objects.order_by("id").values_list("participation", "verdict", "reason", "author")
+    assert list(rows) == [(each.pk, "exclude", "Too fast", researcher.pk) for each in (first, second)]
+    assert f'value="{first.pk}:' not in answer.content.decode(), "who does not count is not excluded again"
+
+
+def test_of_several_only_those_are_excluded_about_whom_nothing_new_was_decided(client, researcher, study):
+    stale, fresh = walks.complete(study), walks.complete(study)
+    decide(client, stale, "exclude", "First")
+    decide(client, stale, "undo", "Second thoughts")
+    ((ok, done), (error, why)) = said(exclude(client, study, [f"{stale.pk}:", f"{fresh.pk}:"]))
+    assert (ok, done.startswith("1 participant excluded"), error) == ("success", True, "error")
+    assert why.startswith(f"{stale}: Nothing was done, for meanwhile something else was decided")
+    stale.refresh_from_db()
+    assert stale.is_valid
+    newest = Decision.objects.filter(participation=stale).last().pk
+    exclude(client, study, [f"{stale.pk}:{newest}"])
+    stale.refresh_from_db()
+    assert not stale.is_valid
+
+
+@pytest.mark.parametrize("ticked", [[], ["x"], ["0:"], ["9" * 40], ["7:1:2"], ["-1:"]])
+def test_what_was_not_ticked_excludes_nobody(client, researcher, study, ticked):
+    other = walks.complete(factories.running_study())
+    ((level, message),) = said(exclude(client, study, [*ticked, f"{other.pk}:"]))
+    assert (level, message) == ("error", "Nobody was excluded: tick the participants first.")
+    assert said(exclude(client, other.study, [f"{other.pk}:"], reason=" "))[0][1].endswith(
+        "Say why: every decision has a reason."
+    )
+    assert Decision.objects.count() == 0
+
+
+def test_only_who_may_decide_excludes_several(client, study):
+    participation = walks.complete(study)
+    for permissions in (["view_study", "view_participation"], ["decide_participation"]):
+        client.force_login(account(*(f"studies.{name}" for name in permissions), name=permissions[0]))
+        assert exclude(client, study, [f"{participation.pk}:"]).status_code == 403
+    client.force_login(account("studies.view_study", "studies.view_participation", name="reader"))
+    assert b'form="exclude"' not in client.get(quality_page(study, "all")).content
+    assert client.get(reverse("admin:studies_study_exclude", args=[study.pk])).status_code in {403, 405}
+    assert Participation.objects.get().is_valid
+
+
 def test_deciding_needs_a_permission_of_its_own(client, study):
     participation = walks.complete(study)
     client.force_login(
