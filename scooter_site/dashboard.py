@@ -59,6 +59,10 @@ def stylesheet(request: HttpRequest) -> str:
     return static("admin_pages/pages.css")
 
 
+def study_stylesheet(request: HttpRequest) -> str:
+    return static("admin_pages/studies.css")
+
+
 def copy_script(request: HttpRequest) -> str:
     return static("admin_pages/copy.js")
 

@@ -331,7 +331,7 @@ UNFOLD = {
     "BORDER_RADIUS": "8px",
     "DASHBOARD_CALLBACK": "scooter_site.dashboard.dashboard",
     "SIDEBAR": {"navigation": "scooter_site.dashboard.navigation"},
-    "STYLES": ["scooter_site.dashboard.stylesheet"],
+    "STYLES": ["scooter_site.dashboard.stylesheet", "scooter_site.dashboard.study_stylesheet"],
     "SCRIPTS": ["scooter_site.dashboard.copy_script", "scooter_site.dashboard.refresh_script"],
     # Greys without a tint: the images beside them must look as they are. The accent is that of tokens.css.
     "COLORS": {

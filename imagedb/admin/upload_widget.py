@@ -19,6 +19,7 @@ class PartUploadWidget(UnfoldAdminFileFieldWidget):
     upload_id = ""
 
     class Media:
+        css: ClassVar = {"all": ("admin_pages/uploads.css",)}
         js = ("admin_pages/upload_sending.js", "admin_pages/upload.js")
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
