@@ -65,11 +65,11 @@ def preview_jump(request: HttpRequest, study: Study) -> HttpResponse:
 @never_cache
 @study_page
 def preview_leave(request: HttpRequest, study: Study) -> HttpResponse:
-    """Delete the running preview; leaving twice is as good as once."""
+    """Delete the running preview; leaving twice is as good as once, and nobody leaves anything else by it."""
+    response = SeeOther(reverse("studies:preview", args=[study.slug]) + "?left=1")
     if participation := _current_preview(request, study):
         delete_preview(participation.pk)
-    response = SeeOther(reverse("studies:preview", args=[study.slug]) + "?left=1")
-    forget(response, study)
+        forget(response, study)
     return response
 
 

@@ -121,3 +121,11 @@ def test_participants_cannot_jump(visitor):
     assert visitor.participation.step == Step.CONSENT
     visitor.client.post(visitor.address("preview-leave"))
     assert Participation.objects.count() == 1
+
+
+def test_who_is_no_preview_leaves_nothing_by_the_buttons_of_one(visitor):
+    participation = visitor.at(Step.MAIN)
+    for name in ("preview-jump", "preview-leave"):
+        visitor.client.post(visitor.address(name), {"step": "end:completed"})
+    assert_step(visitor.page(), Step.MAIN)
+    assert visitor.participation == participation
