@@ -4,7 +4,8 @@
     python -m bench.study_exports --database sqlite --participants 6900
 
 Fills a database with the study of the paper: 690 participants with 100 ratings of images and 6 checks each. Then writes
-each export to nowhere, as the web server streams it, and asks for the live numbers. Figures are in docs/exports.md.
+each export to nowhere, as the web server streams it, and asks for the live numbers and for what the quality rules say.
+Figures are in docs/exports.md.
 """
 
 import argparse
@@ -55,11 +56,14 @@ def measure(participants: int) -> None:
     from django.conf import settings
     from django.core.management import call_command
     from django.db import connection
+    from django.template.loader import render_to_string
     from django.test.utils import CaptureQueriesContext
 
     from studies.admin.monitor import monitor_context
+    from studies.admin.quality import study_context
     from studies.models import Study
     from studies.selectors import exports
+    from studies.selectors.quality import study_quality
 
     call_command("migrate", verbosity=0)
     fill(participants)
@@ -80,12 +84,18 @@ def measure(participants: int) -> None:
             f"{name}: {lines:,} lines, {size / 1e6:.1f} MB, {seconds:.2f} s, {cpu:.2f} s of them CPU, "
             f"{peak_megabytes() - before:.1f} MB more memory at the peak"
         )
-    with CaptureQueriesContext(connection) as queries:
-        monitor_context(study)
-    began, began_cpu = time.perf_counter(), time.process_time()
-    monitor_context(study)
-    seconds, cpu = time.perf_counter() - began, time.process_time() - began_cpu
-    print(f"live numbers: {len(queries)} statements, {seconds:.3f} s, {cpu:.3f} s of them CPU")
+    pages = {
+        "live numbers": lambda: monitor_context(study),
+        "quality rules": lambda: study_quality(study),
+        "quality page, everybody": lambda: render_to_string("admin/studies/quality.html", study_context(study, "all")),
+    }
+    for name, show in pages.items():
+        with CaptureQueriesContext(connection) as queries:
+            show()
+        began, began_cpu = time.perf_counter(), time.process_time()
+        show()
+        seconds, cpu = time.perf_counter() - began, time.process_time() - began_cpu
+        print(f"{name}: {len(queries)} statements, {seconds:.3f} s, {cpu:.3f} s of them CPU", flush=True)
 
 
 def written(pieces: Iterator[str]) -> tuple[int, int]:
