@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from studies import selectors, tasks
 from studies.flow import Outcome, Step
-from studies.models import CompletionCode, Participation, Rating, Trial
+from studies.models import CompletionCode, Participation, ParticipationKind, Rating, Trial
 from studies.services import rating as rating_service
 from studies.services.participations import StudyFull, return_participation
 from tests import factories, walks
@@ -56,6 +56,20 @@ def test_a_submission_returned_after_the_end_is_put_on_record_and_changes_no_pag
     assert return_participation(done.pk).outcome == Outcome.COMPLETED
     done.refresh_from_db()
     assert (done.is_valid, done.events.last().name) == (True, "returned_after_the_end")
+
+
+def test_who_is_screened_out_is_in_progress_nowhere_whatever_they_submit_on_the_panel(prolific_study):
+    """Told to return, they submitted with a code of their own; the row stayed in progress, and the study hung."""
+    visitor = Visitor(prolific_study)
+    walks.answer_plates(visitor.at(Step.COLOUR_CHECK), wrong=1)
+    ended = visitor.participation
+    assert (ended.step, ended.outcome, ended.lease_expires_at) == (Step.END, Outcome.COLOUR_CHECK_FAILED, None)
+    assert selectors.places_left(prolific_study, ParticipationKind.REAL) == prolific_study.place_count
+    assert not selectors.unfinished_participations(timezone.now() + timedelta(days=2)).exists()
+    for _ in range(2):  # the panel says afterwards that the submission was returned, and says it twice
+        assert return_participation(ended.pk).outcome == Outcome.COLOUR_CHECK_FAILED
+    assert ended.events.last().name == "returned_after_the_end", "for a person to decide"
+    assert ended.completion_code.code in visitor.page().content.decode()
 
 
 def test_who_never_reached_the_panel_finds_the_same_code_and_link_again(prolific_study):
