@@ -51,6 +51,8 @@ def page_context(request: HttpRequest, participation: Participation) -> dict[str
     if participation.kind == ParticipationKind.PREVIEW:
         context["preview_steps"] = _preview_steps(participation.study)
         context["preview_at"] = f"{step.value}:{participation.outcome}" if step is Step.END else step.value
+    if step not in {Step.CONSENT, Step.END}:
+        context["heartbeat_url"] = reverse("studies:heartbeat", args=[participation.study.slug])
     if step is not Step.END:
         context["personal_link"] = _personal_link(request, participation)
     match step:
@@ -194,7 +196,6 @@ def _main_context(participation: Participation) -> dict[str, Any]:
             "minutes_complete": float(study.minutes_complete),
             "rate_url": reverse("studies:rate", args=[study.slug]),
             "back_url": reverse("studies:back", args=[study.slug]),
-            "heartbeat_url": reverse("studies:heartbeat", args=[study.slug]),
             "run_url": reverse("studies:run", args=[study.slug]),
         },
     }

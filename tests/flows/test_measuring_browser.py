@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
+from studies.services.participations import return_participation
 from tests import factories, walks
 from tests.flows.participant_pages import (
     assert_accessible,
@@ -114,6 +115,23 @@ def test_looking_first_breaks_the_time_left_and_a_place_that_is_kept(open_page, 
         walks.give_feedback(walks.rate_all(participation).pk, {})
         page.clock.fast_forward(60_000)
         expect(page.locator("body")).to_have_attribute("data-outcome", "completed")
+
+
+def test_a_place_is_kept_while_somebody_reads_the_instructions(open_page, live_server):
+    study = factories.running_study()
+    with open_page(faults_expected=True) as page:
+        page.clock.install()
+        participation = walks.answer_plates(walks.consent(enter(page, live_server, study)))
+        page.reload()
+        before = participation.lease_expires_at
+        with page.expect_response("**/heartbeat/") as beat:
+            page.clock.fast_forward(2 * 60_000)
+        assert beat.value.status == 204
+        participation.refresh_from_db()
+        assert participation.lease_expires_at > before
+        return_participation(participation.pk)  # meanwhile, on the panel
+        page.clock.fast_forward(2 * 60_000)
+        expect(page.locator("body")).to_have_attribute("data-outcome", "returned")
 
 
 def test_without_javascript_there_is_nothing_to_rate(open_page, live_server):

@@ -6,12 +6,14 @@ import uuid
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from studies import selectors
 from studies.flow import Outcome, Step
-from studies.models import Trial
+from studies.models import Participation, Trial
 from studies.services import life
 from tests import factories, walks
+from tests.studies.participations import expire_lease
 from tests.studies.visitor import WINDOW, Visitor, assert_notice, assert_step, assert_to_run, fetch
 
 pytestmark = pytest.mark.django_db
@@ -164,3 +166,18 @@ def test_texts_of_researchers_are_shown_as_text():
     text = visitor.page().content.decode()
     assert "&lt;script&gt;" in text
     assert "<p>Second paragraph &amp; more.</p>" in text
+
+
+def test_every_page_of_somebody_who_holds_a_place_keeps_it(study):
+    for step in Step:
+        Participation.objects.all().delete()
+        visitor = Visitor(study)
+        participation = visitor.at(step)
+        holds_place = step not in {Step.CONSENT, Step.END}
+        address = f'data-heartbeat-url="{visitor.address("heartbeat")}"'
+        assert (address in visitor.page().content.decode()) == holds_place
+        if holds_place:
+            expire_lease(participation)
+            assert visitor.client.post(visitor.address("heartbeat")).status_code == 204
+            participation.refresh_from_db()
+            assert participation.lease_expires_at > timezone.now()

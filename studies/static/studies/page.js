@@ -1,4 +1,5 @@
-// What every page of the study needs: the device check, measuring the window, copying, and no answer sent twice.
+// What every page of the study needs: the device check, the place that is kept, measuring the window, copying, and no
+// answer sent twice.
 "use strict";
 
 // A page that the browser kept alive may be of a step that is over: ask the server again.
@@ -32,6 +33,22 @@ window.addEventListener("pageshow", (event) => {
 
   check();
   window.addEventListener("resize", check);
+})();
+
+// Holds the place while the page is looked at, however long somebody reads or thinks.
+(() => {
+  const HEARTBEAT_SECONDS = 60;
+  const url = document.body.dataset.heartbeatUrl;
+  if (!url) return;
+  const headers = { "X-CSRFToken": document.querySelector("#study [name=csrfmiddlewaretoken]").value };
+
+  async function beat() {
+    if (document.hidden) return;
+    const response = await fetch(url, { method: "POST", headers }).catch(() => null);
+    if (response && response.status === 409) window.location.reload(); // it has ended, and there is another page
+  }
+
+  setInterval(beat, HEARTBEAT_SECONDS * 1000);
 })();
 
 for (const form of document.querySelectorAll("form[method=post]")) {

@@ -33,7 +33,6 @@
   const GUARD_MS = 250;
   // So long the page waits for the server to have an answer before it goes on without.
   const PATIENCE_SECONDS = 0.8;
-  const HEARTBEAT_SECONDS = 60;
 
   const store = ratingStore(form.dataset.participation);
   const clock = new ItemClock();
@@ -354,13 +353,6 @@
     advance();
   });
 
-  // Holds the place while the page is looked at, however long somebody thinks.
-  async function beat() {
-    if (document.hidden || state === "left") return;
-    const response = await post(data.heartbeat_url, {}).catch(() => null);
-    if (response && response.status === 409) reload();
-  }
-
   // ------------------------------------------------------------------------------------------------------------
 
   form.addEventListener("submit", (event) => {
@@ -376,7 +368,6 @@
   });
   window.addEventListener("online", tellRemaining);
   window.addEventListener("offline", tellRemaining);
-  setInterval(beat, HEARTBEAT_SECONDS * 1000);
 
   giveWayToLaterTabs();
   take(data);
