@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Model, QuerySet
+from django.db.models.query import get_related_populators
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class _Statement:
     sql: str
     parameters: Sequence[Any]
     argument_of: Sequence[int | None]  # for each parameter, which argument takes its place
-    columns: Sequence[Any]  # the fields that are selected
+    make: Callable[[Sequence[Any]], Model] | None  # a row's object, unless the query asks for values
     converters: Mapping[int, tuple[Sequence[Callable[..., Any]], Any]]  # by position: functions, and their expression
 
 
@@ -52,15 +53,22 @@ class PreparedQuery:
                     row[position] = function(row[position], expression, connection)
         return rows
 
-    def columns_of(self, model: type[Model]) -> list[str]:
-        """The names of the columns of ``model``, in the order of ``rows``."""
-        columns = self._statement(connections[DEFAULT_DB_ALIAS]).columns
-        return [column.attname for column in columns if column.model is model]
+    def objects(self, *arguments: int | str | UUID) -> list[Any]:
+        """The objects that the query is for, with what ``select_related`` adds to them."""
+        make = self._statement(connections[DEFAULT_DB_ALIAS]).make
+        if make is None:
+            raise TypeError("This query asks for values: they are in rows().")
+        return [make(row) for row in self.rows(*arguments)]
+
+    def first(self, *arguments: int | str | UUID) -> Any:
+        """The first object, None if there is none."""
+        return next(iter(self.objects(*arguments)), None)
 
     def _statement(self, connection: BaseDatabaseWrapper) -> _Statement:
         found = self._statements.get(connection.vendor)
         if found is None:
-            compiler: Any = self._build(*self._stand_ins).query.get_compiler(connection=connection)
+            query = self._build(*self._stand_ins).query
+            compiler: Any = query.get_compiler(connection=connection)
             sql, parameters = compiler.as_sql()
             stand_ins = [_for_database(value, connection) for value in self._stand_ins]
             if not set(stand_ins) <= set(parameters):  # as when a number is beyond its column's range
@@ -70,10 +78,26 @@ class PreparedQuery:
                 sql=sql,
                 parameters=parameters,
                 argument_of=[stand_ins.index(value) if value in stand_ins else None for value in parameters],
-                columns=[expression.target for expression in selected],
+                make=None if query.values_select else _maker(compiler),
                 converters=compiler.get_converters(selected),
             )
         return found
+
+
+def _maker(compiler: Any) -> Callable[[Sequence[Any]], Model]:
+    """What turns a row into an object, as Django's own ``ModelIterable`` does it."""
+    selected, info = compiler.select, compiler.klass_info
+    model, fields = info["model"], slice(info["select_fields"][0], info["select_fields"][-1] + 1)
+    columns = [expression.target.attname for expression, _, _ in selected[fields]]
+    related = get_related_populators(info, selected, DEFAULT_DB_ALIAS)  # type: ignore[call-arg]  # stubs of a later one
+
+    def make(row: Sequence[Any]) -> Model:
+        made = model.from_db(DEFAULT_DB_ALIAS, columns, row[fields])
+        for populator in related:
+            populator.populate(row, made)
+        return made
+
+    return make
 
 
 def insert_row(model: type[Model], values: Mapping[str, Any]) -> None:

@@ -8,6 +8,7 @@ from studies.selectors.participations import (
     current_trial,
     may_begin_again,
     may_see_trial_image,
+    participation_of,
     progress,
     unfinished_participations,
 )
@@ -24,6 +25,7 @@ from studies.selectors.studies import (
     render_text,
     studies_with_lost_build,
     study_links,
+    study_of,
     study_text,
 )
 
@@ -46,6 +48,7 @@ __all__ = [
     "monitor",
     "newest_texts",
     "pair_states",
+    "participation_of",
     "places_left",
     "places_taken",
     "progress",
@@ -53,6 +56,7 @@ __all__ = [
     "render_text",
     "studies_with_lost_build",
     "study_links",
+    "study_of",
     "study_text",
     "takes_place",
     "unfinished_participations",

@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from django.db.models import QuerySet
 
+from scooter_site.common.prepared import PreparedQuery
 from studies.flow import Outcome, Step
-from studies.models import PairTrial, Panel, Participation, ParticipationKind, PlateTrial, Trial
+from studies.models import PairTrial, Panel, Participation, ParticipationKind, PlateTrial, Study, Trial
 from studies.selectors.items import LOOK_AHEAD, unanswered_items
 
 
@@ -18,20 +20,48 @@ class Progress:
     total: int
 
 
+def participation_of(public_id: UUID, study: Study) -> Participation | None:
+    """The participation of this study that a browser's session names, with its identity and completion code."""
+    participation = _OF_SESSION.first(public_id, study.pk)
+    if participation is not None:
+        participation.study = study
+    return participation
+
+
+def _of_session(public_id: UUID, study_id: int) -> QuerySet[Participation]:
+    found = Participation.objects.select_related("identity", "completion_code")
+    return found.filter(public_id=public_id, study=study_id).order_by()
+
+
+_OF_SESSION = PreparedQuery(_of_session, UUID(int=1), 2**40)
+
+
 def current_plate(participation: Participation) -> PlateTrial | None:
     """The colour plate to answer now: the first unanswered one; None outside the colour check."""
-    if participation.step != Step.COLOUR_CHECK:
-        return None
-    unanswered = participation.plate_trials.filter(answered_at__isnull=True)
-    return unanswered.select_related("plate").order_by("position").first()
+    return _PLATE.first(participation.pk) if participation.step == Step.COLOUR_CHECK else None
+
+
+def _plate(participation_id: int) -> QuerySet[PlateTrial]:
+    unanswered = PlateTrial.objects.filter(participation=participation_id, answered_at__isnull=True)
+    return unanswered.select_related("plate").order_by("position")[:1]
+
+
+_PLATE = PreparedQuery(_plate, 2**40)
 
 
 def current_pair(participation: Participation) -> PairTrial | None:
     """The comprehension pair to answer now: the first unanswered one of this attempt; None outside the check."""
     if participation.step != Step.COMPREHENSION:
         return None
-    unanswered = participation.pair_trials.filter(attempt=participation.comprehension_attempt, answered_at__isnull=True)
-    return unanswered.select_related("clean_stimulus", "modified_stimulus").order_by("position").first()
+    return _PAIR.first(participation.pk, participation.comprehension_attempt)
+
+
+def _pair(participation_id: int, attempt: int) -> QuerySet[PairTrial]:
+    unanswered = PairTrial.objects.filter(participation=participation_id, attempt=attempt, answered_at__isnull=True)
+    return unanswered.select_related("clean_stimulus", "modified_stimulus").order_by("position")[:1]
+
+
+_PAIR = PreparedQuery(_pair, 2**40, 2**14)
 
 
 def current_trial(participation: Participation) -> Trial | None:

@@ -6,6 +6,7 @@ from datetime import datetime
 from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
+from scooter_site.common.prepared import PreparedQuery
 from studies.feedback import FeedbackItem, parse_items
 from studies.flow import Outcome, Step
 from studies.links import test_token
@@ -23,6 +24,14 @@ from studies.models import (
 from studies.pay import amount_due
 from studies.selectors.places import holds_dataset_place, places_taken
 from studies.selectors.ratings import countable_participations
+
+
+def study_of(slug: str) -> Study | None:
+    """The study of an address."""
+    return _OF_SLUG.first(slug)
+
+
+_OF_SLUG = PreparedQuery(lambda slug: Study.objects.filter(slug=slug).order_by(), "a slug")
 
 
 def study_text(study: Study, kind: str) -> StudyText | None:

@@ -3,9 +3,10 @@
 import secrets
 from datetime import timedelta
 
-from django.db.models import Count
+from django.db.models import Count, QuerySet
 from django.utils import timezone
 
+from scooter_site.common.prepared import PreparedQuery
 from studies.models import Dataset, Participation, ParticipationKind, Study
 from studies.selectors import holds_dataset_place, takes_place
 from studies.services.admission import StudyFull, refuse_unless_open
@@ -63,7 +64,17 @@ def _fairest_dataset(study: Study, kind: str) -> int:
 
 def lock_study(study_id: int) -> Study:
     """The study, with its row locked for allocation; participations can still be added to it meanwhile."""
-    return Study.objects.select_for_update(no_key=True).get(pk=study_id)
+    study = _LOCKED.first(study_id)
+    if study is None:
+        raise Study.DoesNotExist
+    return study
+
+
+def _locked(study_id: int) -> QuerySet[Study]:
+    return Study.objects.select_for_update(no_key=True).filter(pk=study_id).order_by()
+
+
+_LOCKED = PreparedQuery(_locked, 2**40)
 
 
 def pick_one(dataset_ids: list[int]) -> int:

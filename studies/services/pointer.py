@@ -1,8 +1,10 @@
 """The server's pointer to where a participant is: locked, moved, and everything on the way recorded."""
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
+from scooter_site.common.prepared import PreparedQuery
 from studies import flow
 from studies.flow import Outcome, Step
 from studies.models import CompletionCode, Participation, ParticipationEvent, Study, Verdict
@@ -26,11 +28,18 @@ class OutOfTurn(InvalidAnswer):
 
 
 def locked_participation(participation_id: int) -> Participation:
-    return (
-        Participation.objects.select_for_update(of=("self",), no_key=True)
-        .select_related("study")
-        .get(pk=participation_id)
-    )
+    participation = _LOCKED.first(participation_id)
+    if participation is None:
+        raise Participation.DoesNotExist
+    return participation
+
+
+def _locked(participation_id: int) -> QuerySet[Participation]:
+    locked = Participation.objects.select_for_update(of=("self",), no_key=True).select_related("study")
+    return locked.filter(pk=participation_id).order_by()
+
+
+_LOCKED = PreparedQuery(_locked, 2**40)
 
 
 def save_seen(participation: Participation) -> None:

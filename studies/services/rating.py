@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from django.db import DEFAULT_DB_ALIAS, transaction
+from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -169,12 +169,9 @@ _SESSION = PreparedQuery(_session, UUID(int=1), "slug")
 
 def _locked(session: Session) -> Participation:
     """The participation and its study in one statement, looked up and locked at once; without seldom used columns."""
-    rows = _SESSION.rows(session.public_id, session.slug)
-    if not rows:
+    participation = _SESSION.first(session.public_id, session.slug)
+    if participation is None:
         raise Participation.DoesNotExist
-    columns = _SESSION.columns_of(Participation)
-    participation = Participation.from_db(DEFAULT_DB_ALIAS, columns, rows[0][: len(columns)])
-    participation.study = Study.from_db(DEFAULT_DB_ALIAS, _SESSION.columns_of(Study), rows[0][len(columns) :])
     return participation
 
 

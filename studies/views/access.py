@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseRedirectBase
 from django.urls import reverse
 
+from studies import selectors
 from studies.models import Participation, Study
 from studies.views import notices
 
@@ -31,7 +32,7 @@ def study_page(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]
 
     @wraps(view)
     def with_study(request: HttpRequest, slug: str, **parts: object) -> HttpResponse:
-        study = Study.objects.filter(slug=slug).first()
+        study = selectors.study_of(slug)
         if study is None:
             return notices.notice_page(request, notices.unknown_study())
         return view(request, study, **parts)
@@ -47,13 +48,7 @@ def may_preview(request: HttpRequest) -> bool:
 def current_participation(request: HttpRequest, study: Study) -> Participation | None:
     """The participation that the cookie names, if it is valid, of this study and still there."""
     public_id = session_of(request, study.slug)
-    if public_id is None:
-        return None
-    return (
-        Participation.objects.select_related("study", "identity", "completion_code")
-        .filter(study=study, public_id=public_id)
-        .first()
-    )
+    return None if public_id is None else selectors.participation_of(public_id, study)
 
 
 def session_of(request: HttpRequest, slug: str) -> UUID | None:

@@ -8,7 +8,7 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from scooter_site.common.prepared import PreparedQuery, insert_row, update_row
-from studies.models import Participation, ParticipationEvent, Rating, Study, Trial
+from studies.models import Participation, ParticipationEvent, Rating, Trial
 from tests import factories, walks
 from tests.concurrency.threads import at_once
 
@@ -50,12 +50,37 @@ def test_it_may_be_used_by_many_threads(prepared):
 
 
 @pytest.mark.django_db
-def test_it_says_which_columns_belong_to_which_model():
+def test_objects_come_with_their_related_ones_and_without_deferred_columns(django_assert_num_queries):
     prepared = PreparedQuery(
-        lambda pk: Participation.objects.select_related("study").only("step", "study__slug").filter(pk=pk), 2**40
+        lambda pk: (
+            Participation.objects.select_related("study__attack", "identity", "completion_code")
+            .defer("study__title", "step")
+            .filter(pk=pk)
+        ),
+        2**40,
     )
-    assert prepared.columns_of(Participation) == ["id", "study_id", "step"]
-    assert prepared.columns_of(Study) == ["id", "slug"]
+    person = walks.enter(factories.running_study(), participant_id="p")
+    stranger = Participation.objects.create(study=person.study)
+    with django_assert_num_queries(2):
+        found, without_identity = (prepared.first(pk) for pk in (person.pk, stranger.pk))
+        assert found == person
+        assert (found.study, found.study.attack.pk) == (person.study, person.study.attack_id)
+        assert found.identity.participation is found
+        assert (found.identity.participant_id, found.completion_code) == ("p", None)
+        assert not hasattr(without_identity, "identity")
+    with django_assert_num_queries(2):  # what was left out is looked up as usual
+        assert (found.step, found.study.title) == (person.step, person.study.title)
+    found.study.title = "Another"
+    found.study.save(update_fields=["title"])
+    assert prepared.first(person.pk).study.title == "Another"
+    assert prepared.first(0) is None
+    assert prepared.objects(0) == []
+
+
+@pytest.mark.django_db
+def test_a_query_for_values_has_no_objects(prepared):
+    with pytest.raises(TypeError, match="asks for values"):
+        prepared.objects(uuid.uuid4(), "x", 1)
 
 
 @pytest.mark.django_db
