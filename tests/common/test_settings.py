@@ -90,6 +90,12 @@ def test_sqlite_runs_with_wal_foreign_keys_and_patience(tmp_path):
     ], result.stderr
 
 
+def test_what_the_addresses_lead_to_is_loaded_before_the_first_request():
+    """gunicorn loads the site once for all its workers; what a first request loads, each loads for itself."""
+    code = "import scooter_site.wsgi, sys; print({'studies.views.rating', 'studies.admin.study'} <= set(sys.modules))"
+    assert start(code).stdout == "True\n"
+
+
 @pytest.mark.django_db(transaction=True)
 def test_the_database_itself_refuses_a_dangling_reference():
     from imagedb.models import Prediction
