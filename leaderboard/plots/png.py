@@ -101,7 +101,7 @@ class _Canvas:
             self.pen.text((x, y), label.text, _colour(label.fill), face, anchor=f"{horizontal}s")
             return
         # Pillow writes from left to right only: write on a sheet of its own, turn it, and lay it on.
-        length, height = math.ceil(face.getlength(label.text)) + 2, math.ceil(label.size * self.scale * 1.5)
+        length, height = math.ceil(face.getlength(label.text)), math.ceil(label.size * self.scale * 1.5)
         sheet = Image.new("L", (length, height))
         base = round(height * 0.75)
         ImageDraw.Draw(sheet).text((0, base), label.text, 255, face, anchor="ls")
