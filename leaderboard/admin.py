@@ -8,11 +8,12 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin
-from unfold.contrib.filters.admin import BooleanRadioFilter, RelatedDropdownFilter
+from unfold.contrib.filters.admin import RelatedDropdownFilter
 from unfold.decorators import display
 
 from leaderboard import tasks
 from leaderboard.models import Board, Entry
+from leaderboard.services.requests import request_recomputation
 from scooter_site.common.admin_tools import ReadOnlyAdmin, list_url
 from scooter_site.common.tasks import enqueue
 
@@ -21,27 +22,25 @@ from scooter_site.common.tasks import enqueue
 class EntryAdmin(ReadOnlyAdmin, ModelAdmin):
     list_display = (
         "__str__",
-        "board",
+        "snapshot",
         "participants",
         "ratings",
         "mean_modified_shown",
         "mean_clean_shown",
         "difference_shown",
-        "is_demo",
         "computed_at",
     )
-    list_select_related = ("board", "attack", "target_model")
+    list_select_related = ("snapshot__board", "attack", "target_model")
     list_filter = (
-        ("board", RelatedDropdownFilter),
+        ("snapshot__board", RelatedDropdownFilter),
         ("attack", RelatedDropdownFilter),
         ("target_model", RelatedDropdownFilter),
-        ("is_demo", BooleanRadioFilter),
     )
     list_filter_submit = True
     search_fields = ("attack__name", "target_model__name")
     actions = ("recompute_now",)
     fieldsets = (
-        (None, {"fields": ("attack", "target_model", "board", "is_demo", "computed_at")}),
+        (None, {"fields": ("attack", "target_model", "snapshot", "computed_at")}),
         ("Counts", {"fields": ("participants", "ratings", "images_modified", "images_clean")}),
         (
             "Result",
@@ -66,7 +65,8 @@ class EntryAdmin(ReadOnlyAdmin, ModelAdmin):
     def recompute_now(self, request: HttpRequest, queryset: QuerySet[Entry]) -> None:
         pairs = set(queryset.values_list("attack_id", "target_model_id"))
         for attack_id, target_model_id in sorted(pairs):
-            enqueue(tasks.recompute_entry, attack_id, target_model_id)
+            request_recomputation(attack_id, target_model_id)
+            enqueue(tasks.recompute_pair, attack_id, target_model_id)
         self.message_user(
             request,
             f"{len(pairs)} pair{'' if len(pairs) == 1 else 's'} will be recomputed within seconds; "
@@ -110,7 +110,7 @@ class BoardAdmin(ModelAdmin):
         return False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).annotate(entry_count=Count("entries"))
+        return super().get_queryset(request).annotate(entry_count=Count("snapshots__entries"))
 
     @display(description="scale")
     def scale(self, board: Board) -> str:
@@ -118,7 +118,7 @@ class BoardAdmin(ModelAdmin):
 
     @display(description="entries", ordering="entry_count")
     def entries_link(self, board: Any) -> SafeString:
-        address = list_url(Entry, f"board__id__exact={board.pk}")
+        address = list_url(Entry, f"snapshot__board__id__exact={board.pk}")
         return format_html('<a class="text-link" href="{}">{}</a>', address, board.entry_count)
 
 

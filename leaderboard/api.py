@@ -1,7 +1,5 @@
 """The leaderboard in the API: the stored rows that the page shows."""
 
-from typing import Any
-
 import django_filters
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema, extend_schema_view
@@ -28,15 +26,12 @@ class EntrySerializer(serializers.ModelSerializer[Entry]):
     higher meaning "more certain that the image is modified"; null where a value is not defined.
     """
 
-    board = BoardSerializer(read_only=True)
+    board = BoardSerializer(source="snapshot.board", read_only=True)
     attack = serializers.CharField(source="attack.slug", read_only=True)
     attack_name = serializers.CharField(source="attack.name", read_only=True)
     target_model = serializers.CharField(source="target_model.slug", read_only=True)
     target_model_name = serializers.CharField(source="target_model.name", read_only=True)
-    rank = serializers.SerializerMethodField(
-        help_text="1 is the most imperceptible: smallest absolute difference. Ties share a rank, null is unscored, and "
-        "demonstration data is ranked apart from real data."
-    )
+    is_demo = serializers.BooleanField(source="snapshot.board.is_demo", read_only=True)
 
     class Meta:
         model = Entry
@@ -64,18 +59,17 @@ class EntrySerializer(serializers.ModelSerializer[Entry]):
             "computed_at",
         ]
 
-    def get_rank(self, entry: Entry) -> int | None:
-        return self.context["ranks"].get(entry.pk)
-
 
 class EntryFilter(django_filters.FilterSet):
     attack = SlugFilter(Attack.objects.all(), help_text="Slug of the attack.")
     target_model = SlugFilter(TargetModel.objects.all(), help_text="Slug of the target model.")
-    is_demo = BooleanFilter(help_text="Demonstration data (answers of bots) only, or none of it.")
+    is_demo = BooleanFilter(
+        field_name="snapshot__board__is_demo", help_text="Demonstration data (answers of bots) only, or none of it."
+    )
 
     class Meta:
         model = Entry
-        fields = ["attack", "target_model", "is_demo"]
+        fields = ["attack", "target_model"]
 
 
 @extend_schema_view(
@@ -92,7 +86,4 @@ class EntryViewSet(viewsets.ReadOnlyModelViewSet[Entry]):
     permission_classes = [AllowAny]
 
     def get_queryset(self) -> QuerySet[Entry]:
-        return selectors.entries()
-
-    def get_serializer_context(self) -> dict[str, Any]:
-        return {**super().get_serializer_context(), "ranks": selectors.ranks(Entry.objects.all())}
+        return selectors.published_rows()

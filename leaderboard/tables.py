@@ -1,12 +1,11 @@
 """Stored entries as the tables that the leaderboard page shows: order, rank, formatting and figure geometry."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from imagedb.models import Attack, TargetModel
 from leaderboard.models import Board, Entry
-from leaderboard.selectors import leagues, ranks
 
 FIGURE_WIDTH = 240  # in the units of the drawing
 FIGURE_MARGIN = 10  # room for half a marker at either end of the scale
@@ -59,9 +58,10 @@ def make_tables(entries: Iterable[Entry]) -> list[Table]:
     In a table the smallest absolute difference comes first. Entries with equal ones share a rank and stand in the
     order of attack and target model; entries without a difference come last and have no rank.
     """
-    all_entries = list(entries)
-    places = ranks(all_entries)
-    tables = [_table(league, places) for league in leagues(all_entries)]
+    leagues: dict[int, list[Entry]] = {}
+    for entry in entries:
+        leagues.setdefault(entry.snapshot.board_id, []).append(entry)
+    tables = [_table(league) for league in leagues.values()]
     return sorted(tables, key=lambda table: (table.is_demo, table.board.name))
 
 
@@ -84,15 +84,15 @@ def only(
     return [table for table in left if table.rows]
 
 
-def _table(league: list[Entry], places: Mapping[int, int | None]) -> Table:
+def _table(league: list[Entry]) -> Table:
     ordered = sorted(league, key=_most_imperceptible_first)
-    board = ordered[0].board
+    board = ordered[0].snapshot.board
     return Table(
         board=board,
-        is_demo=ordered[0].is_demo,
+        is_demo=board.is_demo,
         minimum=format_number(board.scale_minimum, 0),
         maximum=format_number(board.scale_maximum, 0),
-        rows=[_row(entry, places[entry.pk], board) for entry in ordered],
+        rows=[_row(entry, entry.rank, board) for entry in ordered],
         computed_at=max(entry.computed_at for entry in ordered),
     )
 

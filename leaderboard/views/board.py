@@ -20,7 +20,7 @@ def home(request: HttpRequest) -> HttpResponse:
 
 def leaderboard(request: HttpRequest) -> HttpResponse:
     """Every stored result, one table per board."""
-    tables = make_tables(selectors.entries())
+    tables = make_tables(selectors.published_entries())
     description = "How perceptible the modifications of each attack are to people, by attack and target model."
     context = {"page": "leaderboard", "tables": tables, **page_meta(request, "Leaderboard", description)}
     return render(request, "leaderboard/leaderboard.html", context)

@@ -31,7 +31,7 @@ def catalogue_context(request: HttpRequest, visible: QuerySet[Image], pairs: lis
         "examples": examples_of(visible, pairs, EXAMPLE_COUNT),
         "figures": figures_of(visible, pairs),
         "measures": MEASURES,
-        "tables": only(make_tables(selectors.entries()), **of),
+        "tables": only(make_tables(selectors.published_entries()), **of),
         "extent": extent(visible.filter(**of)),
         "after_terms": extent(images_after_terms(request.user).filter(**of)),
         "downloads": downloads(parameters),

@@ -24,7 +24,7 @@ with transaction.atomic():
     valid_ratings_changed.send(sender=None, attack_id=attack.pk, target_model_id=target_model.pk)
 print(time.monotonic() - began)
 """
-ENTRIES = "SELECT participants, mean_modified, mean_clean, difference FROM leaderboard_entry"
+ENTRIES = "SELECT participants, mean_modified, mean_clean, mean_difference FROM leaderboard_entry"
 RIGHT = [(1, 80.0, 0.0, 80.0)]
 
 
@@ -72,7 +72,7 @@ def test_a_worker_killed_half_way_leaves_nothing_and_the_next_one_does_it(place,
     with place.worker():
         wait_until(lambda: entry_is_right(place), "the row appears", 120)
         # The message is delivered once more at most; it must find the work done.
-        place.run("from leaderboard.tasks import recompute_entry\nrecompute_entry.delay(1, 1)")
+        place.run("from leaderboard.tasks import recompute_pair\nrecompute_pair.delay(1, 1)")
         wait_until(
             lambda: (tmp_path / "worker.log").read_text().count("succeeded in") >= 2, "a second run is through", 120
         )
