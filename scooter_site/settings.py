@@ -308,6 +308,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "ImportStatusEnum": "imagedb.models.imports.ImportStatus",
         "UploadStatusEnum": "imagedb.models.uploads.UploadStatus",
+        "SnapshotStatusEnum": "leaderboard.models.snapshot.SnapshotStatus",
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",

@@ -77,7 +77,9 @@ def _axis(rows: Sequence[Interval], bound: float, start: float, end: float) -> A
 
 def _row(entry: Interval, axis: Axis, y: float, size: float, names: float) -> Group:
     base = y + size * 0.35
-    shapes: list = [Label(0, base, shortened(entry.name, names - 18, size), size=size)]
+    # Invisible, so that the whole row leads to the entry.
+    row = Box(0, y - size, WIDTH, 2 * size, fill="paper", opacity=0)
+    shapes: list = [row, Label(0, base, shortened(entry.name, names - 18, size), size=size)]
     if entry.low is not None and entry.high is not None:
         role = colour(entry.verdict)
         shapes.append(Line(axis.at(entry.low), y, axis.at(entry.high), y, stroke=role, width=2))

@@ -56,6 +56,8 @@ class _Canvas:
         match shape:
             case Line():
                 self._line(shape)
+            case Box(opacity=0):
+                pass
             case Box(x, y, width, height, fill, opacity, radius):
                 box = self._scaled(x, y, x + width, y + height)
                 self.pen.rounded_rectangle(box, radius * self.scale, fill=_colour(fill, opacity))

@@ -12,9 +12,12 @@ from leaderboard.plots.drawing import MARGIN, NONE, PALETTE, Box, Circle, Drawin
 FONT_FAMILY = "Inter, system-ui, Helvetica, Arial, sans-serif"
 
 
-def svg(drawing: Drawing, *, identifier: str = "", is_file: bool = True) -> str:
-    """The drawing as a whole file, or as an element to put into a page (``identifier`` is then unique in it)."""
-    margin = MARGIN if is_file else 0
+def svg(drawing: Drawing, *, identifier: str = "", is_file: bool = True, margin: float = MARGIN) -> str:
+    """The drawing as a whole file, or as an element to put into a page (``identifier`` is then unique in it).
+
+    ``margin`` is the paper around it in a file; a page has its own.
+    """
+    margin = margin if is_file else 0
     width, height = _number(drawing.width + 2 * margin), _number(drawing.height + 2 * margin)
     corner = f"{-margin} {-margin}"
     parts = []

@@ -3,6 +3,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from leaderboard.exports import VALUES
 from leaderboard.models import Board
 from tests import factories
 from tests.leaderboard import boards, rows
@@ -28,30 +29,66 @@ def test_gives_the_numbers_of_the_page_to_anyone(client):
         input_digest="0" * 64,
     )
     expected = {
-        "id": entry.pk,
-        "board": {"slug": "slider", "name": "Scale −100 to 100", "scale_minimum": -100, "scale_maximum": 100},
-        "rank": 1,
         "attack": "cadv",
         "attack_name": "cAdv",
+        "family": "other",
+        "year": None,
         "target_model": "resnet-50",
         "target_model_name": "ResNet-50",
-        "participants": 30,
-        "ratings": 3000,
-        "ratings_modified": 1500,
-        "ratings_clean": 1500,
-        "images_modified": 120,
-        "images_clean": 130,
+        **{name: getattr(entry, name) for name in VALUES},
+        "difference": 10.5,
         "mean_modified": 0.0,
-        "sd_modified": 30.0,
         "mean_clean": -10.5,
         "sd_clean": None,
-        "difference": 10.5,
-        "is_demo": False,
+        "rank": 1,
+        "verdict": "inconclusive",
+        "flags": [],
         "input_digest": "0" * 64,
         "computed_at": entry.computed_at.isoformat().replace("+00:00", "Z"),
+        "is_demo": False,
+        "external_citation": None,
+        "page": "http://testserver/leaderboard/slider/cadv/resnet-50/?snapshot=1",
     }
-    assert results(client) == [expected]
-    assert client.get(f"{URL}{entry.pk}/").json() == expected
+    found = results(client)
+    assert client.get(f"{URL}{entry.pk}/").json() == found[0]
+    assert {name: value for name, value in found[0].items() if name in expected} == expected
+    assert found[0]["board"]["slug"] == "slider"
+    assert found[0]["board"]["equivalence_bound"] == 10.0
+    assert found[0]["snapshot"]["number"] == 1
+    assert found[0].keys() - expected.keys() == {"id", "board", "snapshot"}
+
+
+def test_boards_and_their_snapshots(client):
+    snapshot = boards.published(2, name="Slider", slug="slider")
+    boards.published(1, name="Secret", slug="secret", is_public=False)
+    assert [board["slug"] for board in client.get("/api/v1/boards/").json()["results"]] == ["slider"]
+    assert client.get("/api/v1/boards/slider/").json()["name"] == "Slider"
+    assert client.get("/api/v1/boards/secret/").status_code == 404
+    found = client.get("/api/v1/boards/slider/snapshots/").json()["results"]
+    assert [(one["board"], one["number"], one["status"]) for one in found] == [("slider", 1, "published")]
+    assert client.get("/api/v1/boards/slider/snapshots/1/").json()["input_digest"] == snapshot.input_digest
+    for missing in ("slider/snapshots/2", "secret/snapshots", "secret/snapshots/1"):
+        assert client.get(f"/api/v1/boards/{missing}/").status_code == 404
+
+
+def test_older_snapshots_stay_readable(client):
+    board = boards.published(2).board
+    boards.published(3, of=board)
+    assert len(results(client)) == 3 + 2
+    old = results(client, board=board.slug, snapshot=1)
+    assert {row["snapshot"]["number"] for row in old} == {1}
+    assert sorted(row["rank"] for row in old) == [1, 2]
+    assert client.get(f"{URL}{old[0]['id']}/").json() == old[0]
+    assert results(client, board=board.slug, snapshot=9) == []
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "count"),
+    [("family", "texture", 1), ("verdict", "imperceptible", 1), ("year", 2019, 1), ("min_raters", 31, 0)],
+)
+def test_filters_of_the_page(client, parameter, value, count):
+    boards.published(3)
+    assert len(results(client, **{parameter: value})) == count
 
 
 def test_filters_keep_the_rank_among_all(client):
@@ -81,7 +118,13 @@ def test_boards_are_ranked_apart(client):
 
 @pytest.mark.parametrize(
     ("parameter", "value"),
-    [("atack", "cadv"), ("attack", "unknown"), ("target_model", "unknown"), ("is_demo", "perhaps")],
+    [
+        ("atack", "cadv"),
+        ("attack", "unknown"),
+        ("target_model", "unknown"),
+        ("is_demo", "perhaps"),
+        ("family", "noise"),
+    ],
 )
 def test_what_it_does_not_know_is_refused_by_name(client, parameter, value):
     rows.entry()
@@ -115,7 +158,7 @@ def test_queries_do_not_grow_with_rows(client):
         with CaptureQueriesContext(connection) as queries:
             results(client)
         counts.append(len(queries))
-    assert counts == [1, 1]
+    assert counts == [3, 3]
 
 
 def test_the_root_lists_all_endpoints(client):

@@ -72,14 +72,14 @@ def test_interval_plot_draws_values_where_the_axis_has_them():
     drawing = draw_intervals(ROWS, bound=10, title="Intervals")
     first, second, third = [shape for shape in drawing.shapes if isinstance(shape, Group)]
     point = next(shape for shape in first.shapes if isinstance(shape, Circle))
-    low, high = first.shapes[1].x1, first.shapes[1].x2
+    low, high = first.shapes[2].x1, first.shapes[2].x2
     assert (point.x - low) / (high - low) == pytest.approx(0.5)
     band = next(shape for shape in drawing.shapes if isinstance(shape, Box))
     assert band.width / (high - low) == pytest.approx(20 / 8)
     assert band.x < low < high < band.x + band.width
     diamond = next(shape for shape in second.shapes if isinstance(shape, Polygon))
     assert min(x for x, _ in diamond.points) > band.x + band.width
-    assert [type(shape) for shape in third.shapes] == [Label, Label]
+    assert [type(shape) for shape in third.shapes] == [Box, Label, Label]
     assert (first.title, first.address) == ("ACA on ResNet-50: +1.0 [−3.0, 5.0], imperceptible", "/entry/1/")
     assert drawing.description == "3 pairs against bounds of ±10 points: 1 imperceptible, 1 perceptible"
 
