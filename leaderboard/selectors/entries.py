@@ -70,25 +70,20 @@ def is_hidden() -> Q:
 
 
 def placed(entries: Sequence[Entry], *, ranks_few_raters: bool, minimum_participants: int, seed: int) -> list[Place]:
-    """Where each of these entries of one board stands among the others."""
-    return place_all(
-        [
-            None
-            if (
-                entry.difference is None
-                or entry.standard_error is None
-                or entry.degrees_of_freedom is None
-                or entry.p_value is None
-            )
-            else Scored(
-                Estimate(entry.difference, entry.standard_error, entry.degrees_of_freedom),
-                entry.p_value,
-                is_ranked=ranks_few_raters or entry.participants >= minimum_participants,
-            )
-            for entry in entries
-        ],
-        seed=seed,
-    )
+    """Where each of these entries of one board stands among the others, whatever order they are given in."""
+    # What is drawn for a pair hangs on its place in the list.
+    order = sorted(range(len(entries)), key=lambda place: (entries[place].attack_id, entries[place].target_model_id))
+    scored = [_scored(entries[place], 0 if ranks_few_raters else minimum_participants) for place in order]
+    places = dict(zip(order, place_all(scored, seed=seed), strict=True))
+    return [places[place] for place in range(len(entries))]
+
+
+def _scored(entry: Entry, minimum_participants: int) -> Scored | None:
+    if entry.difference is None or entry.standard_error is None or entry.degrees_of_freedom is None:
+        return None
+    estimate = Estimate(entry.difference, entry.standard_error, entry.degrees_of_freedom)
+    p_value = 1.0 if entry.p_value is None else entry.p_value
+    return Scored(estimate, p_value, is_ranked=entry.participants >= minimum_participants)
 
 
 def apply_place(entry: Entry, place: Place) -> None:
