@@ -35,8 +35,8 @@ def draw_heat_map(
     Vermilion above zero (people notice), blue below (modified images look more genuine), as strong as the difference
     is large beside the largest one drawn. Number and verdict are in the cell too: nothing is told by colour alone.
     """
-    names = min(LARGEST_NAME, max((text_width(name) for name in attacks), default=0)) + 16
-    longest = max((text_width(name) for name in target_models), default=0)
+    names = min(LARGEST_NAME, max((1.08 * text_width(name) for name in attacks), default=0)) + 16
+    longest = max((1.08 * text_width(name) for name in target_models), default=0)
     is_turned = longest > CELL_WIDTH - 8
     head = (min(LARGEST_NAME, longest) + 14) if is_turned else 26
     top = LEGEND + head
@@ -62,9 +62,9 @@ def draw_heat_map(
                 drawing.add(
                     Label(x + CELL_WIDTH / 2, y + CELL_HEIGHT / 2 + 4, "·", fill="soft", anchor="middle"),
                 )
-    note = "Difference in points: mean rating of modified minus clean images. The stronger the colour, the larger."
+    note = "Difference in points: mean rating of modified minus clean images."
     drawing.add(Label(0, drawing.height - 6, note, size=12, fill="soft"))
-    drawing.width = max(drawing.width, text_width(note, 12) * 1.06)
+    drawing.width = max(drawing.width, text_width(note, 12) * 1.15)
     return drawing
 
 

@@ -32,8 +32,8 @@ class Interval:
 def draw_intervals(rows: Sequence[Interval], *, bound: float, title: str) -> Drawing:
     """One line per pair, in the order given; the shaded band is where a difference counts as none."""
     size, row = (13.0, ROW) if len(rows) <= FEW_ROWS else (11.0, CLOSE_ROW)
-    names = min(LARGEST_NAME, max((text_width(entry.name, size) for entry in rows), default=0)) + 18
-    values = max((text_width(entry.value_text, size) for entry in rows), default=0) + 18
+    names = min(LARGEST_NAME, max((1.08 * text_width(entry.name, size) for entry in rows), default=0)) + 18
+    values = max((1.08 * text_width(entry.value_text, size) for entry in rows), default=0) + 18
     bottom = TOP + len(rows) * row
     drawing = Drawing(WIDTH, bottom + BOTTOM, title, _description(rows, bound))
     axis = _axis(rows, bound, names, WIDTH - values)

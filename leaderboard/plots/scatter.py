@@ -53,7 +53,7 @@ def draw_scatter(points: Sequence[Point], *, bound: float, title: str) -> Drawin
     taken: list[tuple[float, float, float, float]] = []
     spots = [(across.at(point.success), up.at(point.difference)) for point in points]
     taken += [(x - 6, y - 6, x + 6, y + 6) for x, y in spots]
-    taken.append((LEFT, up.at(0) - 2, across.end, up.at(0) + 2))
+    taken += [(LEFT, up.at(value) - 1, across.end, up.at(value) + 1) for value in (-bound, 0, bound)]
     for point, (x, y) in zip(points, spots, strict=True):
         shapes = [*mark(point.verdict, x, y), *_name(point, x, y, taken)]
         drawing.add(Group(tuple(shapes), f"{point.name}: {point.value_text}, {point.verdict}", point.address))

@@ -5,6 +5,7 @@ on white paper, and within a page the style sheet decides, so that it follows da
 element or attribute, which the site's content security policy would refuse.
 """
 
+from functools import lru_cache
 from xml.sax.saxutils import escape, quoteattr
 
 from leaderboard.plots.drawing import MARGIN, NONE, PALETTE, Box, Circle, Drawing, Group, Label, Line, Polygon, Shape
@@ -23,6 +24,7 @@ def svg(drawing: Drawing, *, identifier: str = "", is_file: bool = True, margin:
     parts = []
     if is_file:
         parts.append('<?xml version="1.0" encoding="UTF-8"?>\n')
+    font = f' font-family="{FONT_FAMILY}"' if is_file else ""
     namespace = ' xmlns="http://www.w3.org/2000/svg"' if is_file else ""
     # A picture with links in it is a group of things; one without is a single image.
     role = "group" if any(isinstance(shape, Group) and shape.address for shape in drawing.shapes) else "img"
@@ -30,7 +32,7 @@ def svg(drawing: Drawing, *, identifier: str = "", is_file: bool = True, margin:
     naming = f" id={quoteattr(identifier)}" if identifier else ""
     parts.append(
         f'<svg{namespace}{naming} class="plot" viewBox="{corner} {width} {height}" width="{width}" height="{height}" '
-        f'role="{role}" aria-label={quoteattr(label)} font-family="{FONT_FAMILY}">'
+        f'role="{role}" aria-label={quoteattr(label)}{font}>'
     )
     if is_file:
         parts.append(f"<title>{escape(drawing.title)}</title>")
@@ -94,7 +96,8 @@ def _stroke(role: str) -> str:
     return f'class="s-{role}" stroke="{PALETTE[role]}" fill="none"'
 
 
+@lru_cache(maxsize=100_000)
 def _number(value: float) -> str:
     """As short as it goes, to a hundredth of a pixel."""
-    text = f"{value:.2f}".rstrip("0").rstrip(".")
+    text = f"{value:.2f}".rstrip("0").rstrip(".") if value % 1 else str(int(value))
     return "0" if text == "-0" else text

@@ -21,6 +21,13 @@ from leaderboard.statistics.placing import Place, Scored, place_all
 
 # What only the page of one entry needs; read by ``entry_details``.
 HEAVY_FIELDS = ("details", "rank_probabilities")
+# Of an attack and a target model a board shows names; the rest would make up half of what is read for 200 rows.
+NOT_FOR_BOARDS = (
+    *(f"attack__{name}" for name in ("description", "threat_model", "is_targeted", "parameters", "created_at")),
+    *(f"attack__{name}" for name in ("paper_title", "paper_url", "code_url", "bibtex", "venue")),
+    *(f"target_model__{name}" for name in ("architecture", "training", "source", "weights_reference", "dataset")),
+    *(f"target_model__{name}" for name in ("preprocessing", "clean_accuracy", "description", "created_at")),
+)
 PLACES_ARE_KEPT_SECONDS = 24 * 3600
 
 
@@ -110,7 +117,7 @@ def _on_newest_snapshots(of: dict[str, Any]) -> list[Entry]:
 def _with_names(entries: QuerySet[Entry]) -> Iterable[Any]:
     return (
         entries.select_related("attack", "target_model", "external_result")
-        .defer(*HEAVY_FIELDS)
+        .defer(*HEAVY_FIELDS, *NOT_FOR_BOARDS)
         .annotate(hidden=is_hidden())
         .order_by("id")
     )

@@ -33,7 +33,7 @@ LABELS = {
 # Of each board, so many entries stand on the list of boards.
 FIRST_ENTRIES = 5
 FIRST_COLUMNS = ("rank", "attack", "target_model", "difference", "interval", "verdict")
-# A plot of more rows is opened by a click.
+# A plot of more rows is no part of the page, but a picture of its own.
 SHORT_PLOT = 40
 
 
@@ -130,8 +130,10 @@ def _body(asked: Asked, address: str, newer: int | None) -> dict[str, Any]:
         "plots": [
             {
                 "plot": plot,
-                "picture": mark_safe(svg(plot.draw(snapshot, entries), is_file=False)),  # noqa: S308 - escaped there
-                "is_long": plot.name != "scatter" and len(entries) > SHORT_PLOT,
+                # None: fetched by the browser when it comes into view, for its size.
+                "picture": mark_safe(svg(plot.draw(snapshot, entries), is_file=False))  # noqa: S308 - escaped there
+                if len(entries) <= SHORT_PLOT
+                else None,
             }
             for plot in BOARD_PLOTS.values()
         ],

@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from imagedb.models import Visibility
 from leaderboard.board_plots import binned
+from leaderboard.board_table import entry_address
 from leaderboard.models import ExternalResult
 from tests import factories
 from tests.leaderboard import boards
@@ -201,3 +202,8 @@ def test_an_entry_whose_details_are_few_still_has_a_page(client, board, pair):
 )
 def test_values_are_counted_in_parts_of_the_scale(ends, values, counts):
     assert binned({"modified": values}, *ends) == {"clean": [0] * len(counts), "modified": counts}
+
+
+def test_addresses_of_entries_are_those_that_lead_there(board, pair):
+    snapshot = boards.publish_entries(board, [pair])
+    assert entry_address(snapshot.entries.get()) == f"{address(board, pair)}?snapshot=1"
