@@ -56,6 +56,15 @@ def test_stores_the_numbers_of_a_pair(pair, images):
     assert entry.sd_modified == pytest.approx(42.426406871)
     assert entry.sd_clean == pytest.approx(35.355339059)
     assert entry.snapshot.board.is_demo is False
+    today = one.finished_at.date().isoformat()
+    assert entry.details["studies"] == {
+        "protocols": ["paper"],
+        "outcomes": {"completed": 2},
+        "checks": {"instructed": [2, 2]},
+        "first_rated": today,
+        "last_rated": today,
+    }
+    assert entry.data_cutoff == other.finished_at
     lines = [
         f"{one.public_id},{modified.public_id},modified,80,{modified.source.public_id},",
         f"{one.public_id},{clean.public_id},clean,0,,",

@@ -84,8 +84,18 @@ def test_what_could_not_be_enqueued_is_found_by_the_reconciling_task(place):
     seconds = place.run(MAKE_A_PAIR_WITH_RATINGS, REDIS_URL=f"redis://127.0.0.1:{free_port()}/0")
     assert float(seconds) < 8  # no request may hang on a broker that is away
     with place.worker():
-        place.run("from leaderboard.tasks import recompute_outdated_entries\nrecompute_outdated_entries.delay()")
+        place.run(FIND_WHAT_HAS_WAITED_FOR_LONG)
         wait_until(lambda: entry_is_right(place), "the row appears", 120)
+
+
+FIND_WHAT_HAS_WAITED_FOR_LONG = """
+from datetime import timedelta
+from django.utils import timezone
+from leaderboard.models import Recomputation
+from leaderboard.tasks import recompute_outdated_entries
+Recomputation.objects.update(requested_at=timezone.now() - timedelta(minutes=5))
+recompute_outdated_entries.delay()
+"""
 
 
 ADD_A_RATING = """
