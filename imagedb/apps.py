@@ -1,5 +1,4 @@
 from django.apps import AppConfig
-from django.db.models.signals import post_migrate, pre_migrate
 
 
 class ImageDbConfig(AppConfig):
@@ -7,7 +6,6 @@ class ImageDbConfig(AppConfig):
     verbose_name = "Image catalogue"
 
     def ready(self) -> None:
-        from imagedb import triggers
+        from imagedb.triggers import TRIGGERS
 
-        pre_migrate.connect(triggers.remove_before_migrations, sender=self, dispatch_uid="remove_catalogue_rules")
-        post_migrate.connect(triggers.install_after_migrations, sender=self, dispatch_uid="install_catalogue_rules")
+        TRIGGERS.follow_migrations(self)

@@ -4,37 +4,11 @@ Whatever writes - the admin, an import's ``bulk_create``, a query by hand - a ro
 ``IntegrityError`` with the rule's name and message. ``triggers`` puts these rules into the database. No Django here.
 """
 
-from dataclasses import dataclass
-
-INSERT, UPDATE, DELETE = "INSERT", "UPDATE", "DELETE"
+from scooter_site.common.database_rules import DELETE, INSERT, UPDATE, Check, Rule
 
 IMAGE, PREDICTION = "imagedb_image", "imagedb_prediction"
 COLLECTION, VERSION = "imagedb_collection", "imagedb_collectionversion"
 MEMBERSHIP, CURATION_LOG = "imagedb_collectionimage", "imagedb_curationlogentry"
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A rule that spans rows; ``message`` says what is wrong and what to do."""
-
-    name: str
-    message: str
-
-
-@dataclass(frozen=True)
-class Check:
-    """That ``rule`` is held when a row of ``table`` is written.
-
-    ``broken_if`` and ``only_if`` are SQL that both databases read; NEW and OLD are the row. ``only_if`` is the cheap
-    part, tested first. An update is looked at only if one of ``columns`` changes (empty: any update).
-    """
-
-    rule: Rule
-    table: str
-    operation: str
-    broken_if: str
-    columns: tuple[str, ...] = ()
-    only_if: str = ""
 
 
 SOURCE = Rule(
@@ -247,7 +221,6 @@ CHECKS = [
     Check(PUBLIC_ID, IMAGE, UPDATE, "1 = 1", columns=("public_id",)),
     Check(CLASSES, "imagedb_imageclass", UPDATE, "1 = 1", columns=("index", "synset")),
 ]
-RULES = list(dict.fromkeys(check.rule for check in CHECKS))
 
 # PostgreSQL only (SQLite has one writer at a time): what a check has read must not change in a transaction that has not
 # committed yet. What changes a prediction locks the image harder than what reads it, so that two of them wait for each

@@ -4,25 +4,8 @@
 for images without an answer would otherwise mean going through all images and all predictions. No Django here.
 """
 
-from dataclasses import dataclass
-
-from imagedb.database_rules import DELETE, IMAGE, INSERT, PREDICTION, UPDATE
-
-
-@dataclass(frozen=True)
-class Effect:
-    """What else is written when a row of ``table`` is; NEW and OLD are the row.
-
-    ``statements`` are SQL that both databases read. An update counts only if one of ``columns`` changes.
-    """
-
-    name: str
-    table: str
-    operation: str
-    statements: tuple[str, ...]
-    columns: tuple[str, ...] = ()
-    only_if: str = ""
-
+from imagedb.database_rules import IMAGE, PREDICTION
+from scooter_site.common.database_rules import DELETE, INSERT, UPDATE, Effect
 
 _ANSWERED = (
     f"EXISTS (SELECT 1 FROM {PREDICTION} p WHERE p.image_id = {IMAGE}.id "  # noqa: S608

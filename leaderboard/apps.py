@@ -7,3 +7,6 @@ class LeaderboardConfig(AppConfig):
 
     def ready(self) -> None:
         from leaderboard import receivers  # noqa: F401 - connects the signal receivers
+        from leaderboard.triggers import TRIGGERS
+
+        TRIGGERS.follow_migrations(self)

@@ -1,12 +1,41 @@
 """The public pages: home, leaderboard, and what is known of attacks and target models."""
 
-from django.urls import path
+from django.urls import path, register_converter
 
 from leaderboard import views
+from leaderboard.feeds import SnapshotFeed
+
+
+class PlotKind:
+    """The formats that a plot can be had in."""
+
+    regex = "svg|png"
+
+    def to_python(self, value: str) -> str:
+        return value
+
+    def to_url(self, value: str) -> str:
+        return value
+
+
+register_converter(PlotKind, "plot_kind")
+
+BOARD = "leaderboard/<slug:slug>/"
+ENTRY = f"{BOARD}<slug:attack>/<slug:target_model>/"
 
 urlpatterns = [
     path("", views.home, name="home"),
     path("leaderboard/", views.leaderboard, name="leaderboard"),
+    path("leaderboard/feed.atom", SnapshotFeed(), name="board-feed"),
+    path(BOARD, views.board, name="board"),
+    path(f"{BOARD}snapshots/", views.snapshots, name="board-snapshots"),
+    path(f"{BOARD}snapshots/<int:number>/inputs.csv.gz", views.board_inputs, name="board-inputs"),
+    path(f"{BOARD}table.<slug:kind>", views.board_table_file, name="board-table-file"),
+    path(f"{BOARD}plots/<slug:name>.<plot_kind:kind>", views.board_plot_file, name="board-plot-file"),
+    path(f"{BOARD}<slug:name>/", views.board_plot, name="board-plot"),
+    path(ENTRY, views.entry, name="entry"),
+    path(f"{ENTRY}badge.svg", views.entry_badge, name="entry-badge"),
+    path(f"{ENTRY}plots/<slug:name>.<plot_kind:kind>", views.entry_plot_file, name="entry-plot-file"),
     path("attacks/", views.attacks, name="attacks"),
     path("attacks/<slug:slug>/", views.attack, name="attack"),
     path("target-models/", views.target_models, name="target-models"),

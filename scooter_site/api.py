@@ -10,7 +10,7 @@ from imagedb.archive_api import CollectionVersionArchiveView, ImageArchiveView
 from imagedb.collection_api import CollectionVersionViewSet, CollectionViewSet
 from imagedb.import_api import ImportViewSet
 from imagedb.upload_api import UploadViewSet
-from leaderboard.api import EntryViewSet
+from leaderboard.api import BoardViewSet, EntryViewSet, SnapshotViewSet
 from scooter_site.common.negotiation import AnyAccept
 
 
@@ -36,6 +36,8 @@ router.register("target-models", TargetModelViewSet, basename="target-model")
 router.register("imports", ImportViewSet, basename="import")
 router.register("uploads", UploadViewSet, basename="upload")
 router.register("leaderboard", EntryViewSet, basename="leaderboard-entry")
+router.register("boards", BoardViewSet, basename="board")
+router.register("boards/<slug:slug>/snapshots", SnapshotViewSet, basename="board-snapshot")
 
 urlpatterns = [
     path("images/archive/", ImageArchiveView.as_view(), name="image-archive"),

@@ -13,7 +13,7 @@ from django_celery_beat.models import PeriodicTask
 
 from imagedb.models import Attack, Collection, Image, ImageClass, ImageKind, ImportBatch, TargetModel, TermsAcceptance
 from imagedb.selectors.imports import visible_imports
-from leaderboard.models import Board, Entry
+from leaderboard.models import Board, Entry, ExternalResult, Recomputation, Snapshot
 from scooter_site.accounts.models import ApiToken
 from scooter_site.common.admin_tools import add_url, change_url, list_url, may, signed_in
 from studies.models import ParticipantMessage, Participation, ParticipationKind, Study, StudyStatus
@@ -41,7 +41,16 @@ SIDEBAR = [
             ("Messages", "mail", ParticipantMessage),
         ],
     ),
-    ("Results", [("Leaderboard entries", "leaderboard", Entry), ("Boards", "dashboard", Board)]),
+    (
+        "Results",
+        [
+            ("Boards", "leaderboard", Board),
+            ("Snapshots", "inventory_2", Snapshot),
+            ("Entries", "table_rows", Entry),
+            ("Results from elsewhere", "public", ExternalResult),
+            ("Recomputations", "sync", Recomputation),
+        ],
+    ),
     (
         "Accounts",
         [

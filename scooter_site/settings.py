@@ -7,6 +7,7 @@ import logging
 from pathlib import Path
 
 import environ
+from celery.schedules import crontab
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
@@ -114,6 +115,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = (
     if REDIS_URL
     else {}
 )
+# Results of a pair are computed so many seconds after its ratings changed: what changes meanwhile comes with it.
+RECOMPUTE_DELAY_SECONDS = env.int("RECOMPUTE_DELAY_SECONDS", default=5)
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
@@ -127,7 +130,9 @@ CELERY_BEAT_SCHEDULE = {
     "delete-stale-previews": {"task": "studies.tasks.delete_stale_previews", "schedule": 600.0},
     "resume-lost-builds": {"task": "studies.tasks.resume_lost_builds", "schedule": 300.0},
     "close-timed-out-participations": {"task": "studies.tasks.close_timed_out_participations", "schedule": 300.0},
-    "recompute-outdated-entries": {"task": "leaderboard.tasks.recompute_outdated_entries", "schedule": 300.0},
+    "recompute-outdated-entries": {"task": "leaderboard.tasks.recompute_outdated_entries", "schedule": 120.0},
+    "refresh-entries": {"task": "leaderboard.tasks.refresh_entries", "schedule": crontab(hour=2, minute=30)},
+    "publish-daily": {"task": "leaderboard.tasks.publish_daily", "schedule": crontab(hour=4, minute=0)},
     "resume-interrupted-imports": {"task": "imagedb.tasks.resume_interrupted_imports", "schedule": 60.0},
     "abandon-stale-uploads": {"task": "imagedb.tasks.abandon_stale_uploads", "schedule": 3600.0},
 }
@@ -305,6 +310,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "ImportStatusEnum": "imagedb.models.imports.ImportStatus",
         "UploadStatusEnum": "imagedb.models.uploads.UploadStatus",
+        "SnapshotStatusEnum": "leaderboard.models.snapshot.SnapshotStatus",
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",

@@ -1,10 +1,10 @@
 """Who may see which images: the one place that decides it, for pages, API, archives and raw files alike."""
 
 from django.contrib.auth.models import AbstractUser, AnonymousUser
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from imagedb import terms
-from imagedb.models import Image, TermsAcceptance, Visibility
+from imagedb.models import Image, ImageKind, TermsAcceptance, Visibility
 
 
 def has_accepted_terms(user: AbstractUser | AnonymousUser) -> bool:
@@ -50,6 +50,17 @@ def images_after_terms(user: AbstractUser | AnonymousUser) -> QuerySet[Image]:
     if (user.is_active and user.is_superuser) or may_see_registered(user):
         return Image.objects.none()
     return registered.exclude(_own(user))
+
+
+def is_private_pair(attack: str = "attack", target_model: str = "target_model") -> Q:
+    """Whether a pair of attack and target model is nobody's business yet: all its images are private.
+
+    A condition on rows that have the two as fields of these names. A pair without images is not private.
+    """
+    of_pair = Image.objects.filter(
+        attack=OuterRef(attack), target_model=OuterRef(target_model), kind=ImageKind.MODIFIED
+    ).order_by()
+    return Q(Exists(of_pair)) & ~Q(Exists(of_pair.exclude(visibility=Visibility.PRIVATE)))
 
 
 def _own(user: AbstractUser) -> Q:

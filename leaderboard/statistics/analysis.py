@@ -6,12 +6,12 @@ from itertools import combinations
 
 import numpy as np
 
-from leaderboard.statistics.comparison import DifferenceOfTwo, Estimate, compare, rank_interval, rank_probabilities
+from leaderboard.statistics.comparison import DifferenceOfTwo, Estimate, compare
 from leaderboard.statistics.descriptives import Descriptives, describe
 from leaderboard.statistics.detection import Detection, auc_interval, describe_detection
 from leaderboard.statistics.equivalence import Equivalence, default_bound, holm, two_one_sided_tests
 from leaderboard.statistics.mixed_model import MixedModel, NotEstimable, fit_mixed_model
-from leaderboard.statistics.ranking import rank
+from leaderboard.statistics.placing import Place, Scored, place_all
 from leaderboard.statistics.ratings import Ratings
 from leaderboard.statistics.reliability import Reliability, describe_reliability, within_kind
 from leaderboard.statistics.robustness import (
@@ -114,35 +114,20 @@ def analyse(
     )
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where a pair stands among others. ``probabilities`` are those of the ranks from 1."""
-
-    holm_p_value: float | None
-    rank: int | None
-    rank_interval: tuple[int, int] | None  # holds the rank with 90 % probability
-    probabilities: tuple[float, ...]
-
-
 def place(analyses: Sequence[Analysis], *, seed: int = 0) -> list[Place]:
     """Hold pairs of one board against each other: Holm's adjustment, ranks and how sure they are.
 
     A pair without a mixed model is not tested and has no rank.
     """
-    adjusted = holm([one.equivalence.p_value if one.equivalence else None for one in analyses])
-    ranks = rank([one.mixed_model.difference if one.mixed_model else None for one in analyses])
-    estimates = [_estimate(one.mixed_model) for one in analyses if one.mixed_model]
-    probabilities = rank_probabilities(estimates, seed=seed)
-    intervals = rank_interval(probabilities)
-    places, scored = [], 0
-    for one, p_value, own_rank in zip(analyses, adjusted, ranks, strict=True):
-        if one.mixed_model is None:
-            places.append(Place(p_value, None, None, ()))
-            continue
-        row = tuple(float(probability) for probability in probabilities[scored])
-        places.append(Place(p_value, own_rank, intervals[scored], row))
-        scored += 1
-    return places
+    return place_all(
+        [
+            Scored(_estimate(one.mixed_model), one.equivalence.p_value)
+            if one.mixed_model is not None and one.equivalence is not None
+            else None
+            for one in analyses
+        ],
+        seed=seed,
+    )
 
 
 @dataclass(frozen=True)

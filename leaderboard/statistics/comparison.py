@@ -66,10 +66,9 @@ def rank_probabilities(
     )
     drawn = np.abs(differences + errors * rng.standard_t(degrees, size=(repeats, len(estimates))))
     ranks = drawn.argsort(axis=1).argsort(axis=1)
-    probabilities = np.zeros((len(estimates), len(estimates)))
-    for place in range(len(estimates)):
-        probabilities[:, place] = (ranks == place).mean(axis=0)
-    return probabilities
+    pairs = len(estimates)
+    counts = np.bincount((ranks + pairs * np.arange(pairs)).ravel(), minlength=pairs * pairs)
+    return counts.reshape(pairs, pairs) / repeats
 
 
 def rank_interval(probabilities: NDArray[np.float64], *, level: float = 0.90) -> list[tuple[int, int]]:

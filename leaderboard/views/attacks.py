@@ -9,6 +9,7 @@ from imagedb.models import Attack
 from imagedb.parameters import parameter_lines
 from imagedb.selectors.examples import first_examples, pairs_of_attack
 from imagedb.selectors.visibility import visible_images
+from leaderboard import selectors
 from leaderboard.views.shared import catalogue_context, public_image
 from scooter_site.common.page_meta import page_meta
 
@@ -34,7 +35,9 @@ def attack(request: HttpRequest, slug: str) -> HttpResponse:
     """One attack: facts, examples, distances, results, downloads."""
     attack = get_object_or_404(Attack, slug=slug)
     visible = visible_images(request.user)
-    context = catalogue_context(request, visible, pairs_of_attack(visible, attack), attack=attack)
+    context = catalogue_context(
+        request, visible, pairs_of_attack(visible, attack), selectors.entries_of_attack(attack), attack=attack
+    )
     description = attack.description or f"{attack.name}: examples, distances, human ratings and downloads."
     context |= {
         "page": "attacks",

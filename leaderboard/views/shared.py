@@ -14,29 +14,37 @@ from imagedb.models import Image, Visibility
 from imagedb.selectors.examples import Example, Pair, examples_of, figures_of
 from imagedb.selectors.figures import extent
 from imagedb.selectors.visibility import images_after_terms
-from leaderboard import selectors
-from leaderboard.tables import make_tables, only
+from leaderboard.board_query import BoardQuery
+from leaderboard.board_table import Table, by_snapshot, make_table
+from leaderboard.models import Entry
 
 EXAMPLE_COUNT = 7  # a large one and two rows of three
 
 
-def catalogue_context(request: HttpRequest, visible: QuerySet[Image], pairs: list[Pair], **of: Any) -> dict[str, Any]:
+def catalogue_context(
+    request: HttpRequest, visible: QuerySet[Image], pairs: list[Pair], entries: list[Entry], **of: Any
+) -> dict[str, Any]:
     """Examples, distances, results and downloads of the images of an attack or of a target model.
 
-    ``visible`` are the images that the visitor may see; ``of`` is ``attack=`` or ``target_model=`` with its row, as
-    filters of images and of the API call it.
+    ``visible`` are the images that the visitor may see, ``entries`` the published results of all boards; ``of`` is
+    ``attack=`` or ``target_model=`` with its row, as filters of images and of the API call it.
     """
     parameters = {name: row.slug for name, row in of.items()}
     return {
         "examples": examples_of(visible, pairs, EXAMPLE_COUNT),
         "figures": figures_of(visible, pairs),
         "measures": MEASURES,
-        "tables": only(make_tables(selectors.entries()), **of),
+        "tables": _tables(entries),
         "extent": extent(visible.filter(**of)),
         "after_terms": extent(images_after_terms(request.user).filter(**of)),
         "downloads": downloads(parameters),
         "gallery_url": f"{reverse('imagedb:gallery')}?{urlencode(parameters)}",
     }
+
+
+def _tables(entries: Iterable[Entry]) -> list[Table]:
+    """One table per board, in the order of the boards."""
+    return [make_table(snapshot, of_board, BoardQuery()) for snapshot, of_board in by_snapshot(entries)]
 
 
 def public_image(examples: Iterable[Example]) -> dict[str, str]:

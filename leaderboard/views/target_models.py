@@ -8,6 +8,7 @@ from django.views.decorators.http import require_safe
 from imagedb.models import TargetModel
 from imagedb.selectors.examples import first_examples, pairs_of_target_model
 from imagedb.selectors.visibility import visible_images
+from leaderboard import selectors
 from leaderboard.views.shared import catalogue_context, public_image
 from scooter_site.common.page_meta import page_meta
 
@@ -31,7 +32,9 @@ def target_model(request: HttpRequest, slug: str) -> HttpResponse:
     """One target model: facts, examples, distances, results, downloads."""
     model = get_object_or_404(TargetModel, slug=slug)
     visible = visible_images(request.user)
-    context = catalogue_context(request, visible, pairs_of_target_model(visible, model), target_model=model)
+    entries = selectors.entries_of_target_model(model)
+    pairs = pairs_of_target_model(visible, model)
+    context = catalogue_context(request, visible, pairs, entries, target_model=model)
     description = model.description or f"{model.name}: what it is, and the attacks made against it, with examples."
     context |= {
         "page": "target-models",

@@ -19,7 +19,10 @@ RESEARCHER_PERMISSIONS = {
         "add_study change_study view_study view_participation view_decision decide_participation "
         "view_participantmessage change_participantmessage"
     ),
-    "leaderboard": "view_board change_board view_entry change_entry",
+    "leaderboard": (
+        "add_board change_board view_board publish_board view_snapshot view_entry change_entry view_recomputation "
+        "add_externalresult change_externalresult view_externalresult"
+    ),
 }
 
 

@@ -40,6 +40,7 @@ CONTENT_TYPES = {
     ".tiff": "image/tiff",
     ".zip": "application/zip",
     ".csv": "text/csv; charset=utf-8",
+    ".gz": "application/gzip",
     ".jsonl": "application/x-ndjson",
 }
 

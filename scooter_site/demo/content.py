@@ -15,7 +15,9 @@ from imagedb.models import Attack, Image, ImportBatch, TargetModel, Visibility
 from imagedb.models.attacks import AttackFamily
 from imagedb.models.imports import ImportStatus
 from imagedb.services.importing import import_manifest
-from leaderboard.services import recompute_entry
+from leaderboard.models import PublicationPolicy
+from leaderboard.services.publication import publish_by_policy
+from leaderboard.services.recompute import recompute_pair
 from scooter_site.demo import OPEN_STUDY_SLUG, collection
 from scooter_site.demo.photographs import PHOTOGRAPHS, Photograph, crops
 from scooter_site.demo.stand_in_attacks import STRONG, SUBTLE, strong_recolouring, subtle_recolouring
@@ -129,8 +131,9 @@ def load(report: Report) -> None:
     for demo_study in STUDIES:
         report(f"Making the study “{demo_study.title}”")
         _bring_to_its_end(demo_study, attacks[demo_study.attack_slug], target_model)
-    for attack in attacks.values():
-        recompute_entry(attack.pk, target_model.pk)
+    boards = {board.pk: board for attack in attacks.values() for board in recompute_pair(attack.pk, target_model.pk)}
+    for board in boards.values():
+        publish_by_policy(board, PublicationPolicy.AT_ONCE)
 
 
 def _target_model() -> TargetModel:

@@ -6,7 +6,7 @@ from django.db import transaction
 from django.db.models import ProtectedError, QuerySet
 
 from imagedb.models import Attack, Collection, CollectionVersion, Image, ImageKind, ImportBatch, TargetModel
-from leaderboard.models import Entry
+from leaderboard.models import Board, Entry, Snapshot
 from scooter_site.demo.content import STUDIES
 from studies.models import ColourPlate, Participation, ParticipationKind, PlateTrial, Study
 
@@ -38,7 +38,8 @@ def _remove() -> dict[str, int]:
     removed = {
         "participations": _delete(Participation.objects.filter(study__in=studies)),
         "studies": _delete(studies),
-        "leaderboard entries": _delete(Entry.objects.filter(is_demo=True)),
+        "leaderboard entries": _delete(Entry.objects.filter(snapshot__board__is_demo=True)),
+        "boards": _delete_boards(Board.objects.filter(is_demo=True)),
         "versions of collections": _delete(CollectionVersion.objects.filter(collection__is_demo=True)),
         "collections": _delete(Collection.objects.filter(is_demo=True)),
         "modified images": _delete(images.filter(kind=ImageKind.MODIFIED)),
@@ -67,6 +68,11 @@ def _plates_nobody_needs() -> QuerySet[ColourPlate]:
     if Study.objects.filter(materials_built_at__isnull=False).exists():
         return ColourPlate.objects.none()
     return ColourPlate.objects.exclude(pk__in=PlateTrial.objects.values("plate"))
+
+
+def _delete_boards(boards: QuerySet[Board]) -> int:
+    Snapshot.objects.filter(board__in=boards).delete()
+    return _delete(boards)
 
 
 def _delete(rows: QuerySet[Any]) -> int:

@@ -1,5 +1,6 @@
 """Everything that reads: studies, participations and the ratings that count."""
 
+from studies.selectors.facts import pair_facts
 from studies.selectors.images import usable_clean_images, usable_modified_images
 from studies.selectors.participations import (
     Progress,
@@ -13,7 +14,14 @@ from studies.selectors.participations import (
     unfinished_participations,
 )
 from studies.selectors.places import holds_dataset_place, places_left, places_taken, takes_place
-from studies.selectors.ratings import PairState, ScaleRatings, countable_participations, pair_states, valid_ratings
+from studies.selectors.ratings import (
+    PairState,
+    RatedImage,
+    ScaleRatings,
+    countable_participations,
+    pair_states,
+    valid_ratings,
+)
 from studies.selectors.readiness import ReadinessLine, readiness
 from studies.selectors.studies import (
     DatasetCoverage,
@@ -34,6 +42,7 @@ __all__ = [
     "Monitor",
     "PairState",
     "Progress",
+    "RatedImage",
     "ReadinessLine",
     "ScaleRatings",
     "StudyLinks",
@@ -47,6 +56,7 @@ __all__ = [
     "may_see_trial_image",
     "monitor",
     "newest_texts",
+    "pair_facts",
     "pair_states",
     "participation_of",
     "places_left",

@@ -8,10 +8,10 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from imagedb import database_rules as rules
-from imagedb import triggers
 from imagedb.models import Attack, Collection, CollectionImage, CollectionVersion, Image, Prediction, Visibility
 from imagedb.services import collections as services
 from imagedb.services.collections import CollectionError
+from imagedb.triggers import TRIGGERS
 from tests import factories
 from tests.concurrency.threads import at_once
 from tests.imagedb import catalogue
@@ -28,7 +28,7 @@ def overlapping(first: Callable[[], Any], second: Callable[[], Any]) -> list[Any
             with transaction.atomic():
                 act()
         except IntegrityError as error:
-            return triggers.broken_rule(error) or error
+            return TRIGGERS.broken_rule(error) or error
         return None
 
     def earlier() -> None:
@@ -51,11 +51,11 @@ def has_locks(request, monkeypatch):
     if not request.param:
         if connection.vendor != "postgresql":
             pytest.skip("SQLite has one writer at a time: there is no race to show")
-        monkeypatch.setattr(triggers, "LOCKS", {})
-        triggers.install(connection)
+        monkeypatch.setattr(TRIGGERS, "locks", {})
+        TRIGGERS.install(connection)
     yield request.param
     monkeypatch.undo()
-    triggers.install(connection)
+    TRIGGERS.install(connection)
 
 
 def strict_collection(*, confidence: float = 0.9):

@@ -10,6 +10,7 @@ from imagedb.models import Image, ImportBatch
 from studies.models import Participation, ParticipationKind, Study, StudyStatus
 from tests import factories, walks
 from tests.imagedb.manifests import clean, manifest_text, modified, zip_of
+from tests.leaderboard import boards
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
 
@@ -158,6 +159,7 @@ def test_no_page_scrolls_sideways(live_server, open_page, width):
     study = factories.running_study()
     participation = walks.complete(study)
     image = Image.objects.filter(kind="modified").first()
+    snapshot = boards.published(3)
     with open_page(viewport={"width": width, "height": 900}) as page:
         sign_in(page, live_server.url)
         for address in (
@@ -173,6 +175,15 @@ def test_no_page_scrolls_sideways(live_server, open_page, width):
             f"imagedb/image/{image.pk}/change/",
             "imagedb/importbatch/add/",
             "leaderboard/entry/",
+            f"leaderboard/entry/{snapshot.entries.first().pk}/change/",
+            "leaderboard/board/",
+            f"leaderboard/board/{snapshot.board.pk}/change/",
+            f"leaderboard/board/{snapshot.board.pk}/publish/",
+            "leaderboard/snapshot/",
+            f"leaderboard/snapshot/{snapshot.pk}/change/",
+            f"leaderboard/snapshot/{snapshot.pk}/retract/",
+            "leaderboard/externalresult/add/",
+            "leaderboard/recomputation/",
         ):
             page.goto(f"{live_server.url}/admin/{address}")
             assert page.evaluate("document.documentElement.scrollWidth") <= width, address

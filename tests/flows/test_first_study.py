@@ -66,7 +66,8 @@ def test_from_an_empty_site_to_the_leaderboard(playwright: Playwright, shared_da
         browser = playwright.chromium.launch(**chromium_options())
         desk = browser.new_context(viewport={"width": 1440, "height": 1000})
         desk_faults = Faults(desk)
-        link = make_study(desk.new_page(), site, archive)
+        desk_page = desk.new_page()
+        link = make_study(desk_page, site, archive)
 
         home = browser.new_context(viewport={"width": 1280, "height": 900})
         home_faults = Faults(home)
@@ -84,7 +85,13 @@ def test_from_an_empty_site_to_the_leaderboard(playwright: Playwright, shared_da
 
         visitor = browser.new_context(viewport={"width": 1440, "height": 900})
         visitor_faults = Faults(visitor)
-        check_leaderboard(visitor.new_page(), site, answers)
+        check_draft(site, answers)
+        page = visitor.new_page()
+        page.goto(f"{site.url}/leaderboard/")
+        expect(page.get_by_text(ATTACK)).to_have_count(0)
+        publish(desk_page, site)
+        page.goto(f"{site.url}/leaderboard/")
+        expect(page.get_by_role("row", name=re.compile(ATTACK))).to_be_visible()
         check_download(site)
         assert (desk_faults.found, home_faults.found, visitor_faults.found) == ([], [], [])
         browser.close()
@@ -295,11 +302,23 @@ class Participant:
             self.page.keyboard.press(key)
 
 
+def publish(page: Page, site: Site) -> None:
+    """Look at the draft beside what is published, and publish it."""
+    page.goto(f"{site.url}/admin/leaderboard/board/")
+    page.get_by_role("link", name="Scale −100 to 100").click()
+    expect(page.get_by_role("row", name=re.compile(f"{ATTACK}.*added"))).to_be_visible()
+    page.get_by_role("link", name="Publish…").click()
+    page.get_by_label("Note").fill("The first result.")
+    page.get_by_role("button", name="Publish", exact=True).click()
+    expect(page.get_by_text("is published. Its digest is")).to_be_visible()
+    assert "equal (1 entries computed again)" in site.manage("verify_snapshot", "scale-minus-100-to-100/1")
+
+
 # --- The visitor ------------------------------------------------------------------------------------------------
 
 
-def check_leaderboard(page: Page, site: Site, answers: dict[int, int]) -> None:
-    """The row appears by itself, with the counts and means of what was answered."""
+def check_draft(site: Site, answers: dict[int, int]) -> None:
+    """The row is computed by itself, with the counts and means of what was answered."""
     wait_until(
         lambda: rows(site, "SELECT ratings FROM leaderboard_entry") == [(100,)], "the worker computed the row", 60
     )
@@ -315,13 +334,11 @@ def check_leaderboard(page: Page, site: Site, answers: dict[int, int]) -> None:
         for kind in ("modified", "clean")
     }
     ((participants, mean_modified, mean_clean, difference),) = rows(
-        site, "SELECT participants, mean_modified, mean_clean, difference FROM leaderboard_entry"
+        site, "SELECT participants, mean_modified, mean_clean, mean_difference FROM leaderboard_entry"
     )
     assert participants == 1
     assert (mean_modified, mean_clean) == pytest.approx((means["modified"], means["clean"]))
     assert difference == pytest.approx(means["modified"] - means["clean"])
-    page.goto(f"{site.url}/leaderboard/")
-    expect(page.get_by_role("row", name=re.compile(ATTACK))).to_be_visible()
 
 
 def check_download(site: Site) -> None:

@@ -1,6 +1,7 @@
 """The public pages in real Chromium: nothing fails to load, nothing is blocked, nothing is hard to reach or to read."""
 
 import itertools
+import re
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -16,6 +17,15 @@ PAGES = {
     "api-docs": "/api/v1/docs/",
     "not-found": "/no/such/page/",
 }
+PAGES_OF_RESULTS = {
+    "board": "/leaderboard/slider/",
+    "old-snapshot": "/leaderboard/slider/?snapshot=1",
+    "entry": "/leaderboard/slider/cadv/resnet-50/",
+    "heat-map": "/leaderboard/slider/heat-map/",
+    "scatter": "/leaderboard/slider/scatter/",
+    "snapshots": "/leaderboard/slider/snapshots/?older=1&newer=3",
+    "attack": "/attacks/cadv/",
+}
 WIDTHS = {1440: 900, 390: 844}
 WIDTHS_BETWEEN = range(420, 1440, 85)
 
@@ -23,8 +33,8 @@ WIDTHS_BETWEEN = range(420, 1440, 85)
 @pytest.fixture
 def results():
     """Every kind of row: scored, negative, unscored, demonstration."""
-    model = factories.target_model(name="ResNet-50, adversarially trained")
-    rows.entry(attack=factories.attack(name="cAdv", family="colour"), target_model=model, difference=81.4)
+    model = factories.target_model(name="ResNet-50, adversarially trained", slug="resnet-50")
+    rows.entry(attack=factories.attack(name="cAdv", slug="cadv", family="colour"), target_model=model, difference=81.4)
     rows.entry(attack=factories.attack(name="DiffAttack", family="generative"), target_model=model, difference=-2.0)
     rows.entry(attack=factories.attack(name="ACA"), target_model=model, difference=None)
     rows.entry(attack=factories.attack(name="Stand-in", is_demo=True), target_model=model, is_demo=True)
@@ -70,39 +80,91 @@ def test_api_documentation_works_under_the_policy(open_page, live_server):
         assert answer.value.status == 200
 
 
-def test_leaderboard_needs_no_script(open_page, live_server, results):
+@pytest.mark.parametrize("name", [*PAGES_OF_RESULTS])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_pages_of_results_fit_and_are_accessible(open_page, live_server, results, name, width):
+    with open_page(viewport={"width": width, "height": WIDTHS[width]}) as page:
+        page.goto(live_server.url + PAGES_OF_RESULTS[name])
+        page.wait_for_load_state("networkidle")
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            assert overflow == 0, scheme
+            found = Axe().run(page)
+            assert found.violations_count == 0, (scheme, found.generate_report())
+
+
+def test_board_is_filtered_and_sorted_without_a_script(open_page, live_server, results):
     with open_page(java_script_enabled=False) as page:
-        go(page, live_server, "leaderboard")
-        table = page.get_by_role("table").first
-        assert table.get_by_role("rowheader").all_inner_texts()[0].startswith("DiffAttack")
-        assert table.get_by_role("row").count() == 4
+        page.goto(f"{live_server.url}/leaderboard/slider/")
+        table = page.get_by_role("table", name="Results")
+        assert names_in(table) == ["DiffAttack", "cAdv", "ACA"]
+        page.get_by_label("Family of attacks").select_option("Colour")
+        page.get_by_role("button", name="Show").click()
+        page.wait_for_url("**/leaderboard/slider/?family=colour#table")
+        assert names_in(table) == ["cAdv"]
+        page.get_by_role("link", name="Show all").click()
+        table.get_by_role("link", name="Attack", exact=True).click()
+        page.wait_for_url("**/leaderboard/slider/?sort=attack#table")
+        assert names_in(table) == ["ACA", "cAdv", "DiffAttack"]
+        assert table.get_by_role("columnheader", name="Attack").first.get_attribute("aria-sort") == "ascending"
+        page.get_by_text("Choose columns").click()
+        page.get_by_label("AUC").check()
+        page.get_by_label("Interval", exact=True).uncheck()
+        page.get_by_role("button", name="Show").click()
+        page.wait_for_url("**columns=auc#table")
+        assert table.get_by_role("columnheader", name="AUC").count() == 1
+        assert table.get_by_role("columnheader", name="Interval").count() == 0
+
+
+def names_in(table):
+    return [row.inner_text().split("\n")[0].split()[0] for row in table.get_by_role("rowheader").all()]
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_leaderboard_stays_a_table_for_screen_readers(open_page, live_server, results, width):
-    viewport = {"width": width, "height": WIDTHS[width]}
-    with open_page(viewport=viewport) as page:
-        go(page, live_server, "leaderboard")
-        table = page.get_by_role("table").first
+def test_board_stays_a_table_for_screen_readers(open_page, live_server, results, width):
+    with open_page(viewport={"width": width, "height": WIDTHS[width]}) as page:
+        page.goto(f"{live_server.url}/leaderboard/slider/")
+        table = page.get_by_role("table", name="Results")
         assert table.get_by_role("columnheader").count() == 10
         assert table.get_by_role("cell").count() == 3 * 9
-        assert table.get_by_role("img", name="Mean of clean images").count() == 3
+        assert table.get_by_role("img", name="90 % interval").count() == 2
+
+
+def test_a_row_and_a_point_of_a_plot_lead_to_the_entry(open_page, live_server, results):
+    with open_page() as page:
+        for place in ("table", "plot"):
+            page.goto(f"{live_server.url}/leaderboard/slider/")
+            if place == "table":
+                page.get_by_role("rowheader", name="cAdv").get_by_role("link").click()
+            else:
+                page.get_by_role("link", name=re.compile("cAdv on ResNet.*perceptible")).first.click()
+            page.wait_for_url("**/leaderboard/slider/cadv/resnet-50/?snapshot=3")
+            assert page.get_by_role("heading", level=1).inner_text() == "cAdv on ResNet-50, adversarially trained"
 
 
 def test_keyboard_reaches_content_and_explanations(open_page, live_server, results):
     with open_page() as page:
-        go(page, live_server, "leaderboard")
+        page.goto(f"{live_server.url}/leaderboard/slider/")
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.textContent") == "Skip to content"
         page.keyboard.press("Enter")
         page.wait_for_url("**#content")
-        page.keyboard.press("Tab")
-        assert page.evaluate("document.activeElement.textContent") == "Rank"
-        for _ in range(3):
-            page.keyboard.press("Tab")
+        page.get_by_role("link", name="What does Difference mean?").focus()
         page.keyboard.press("Enter")
         page.wait_for_url("**#column-difference")
         assert page.locator("#column-difference").is_visible()
+
+
+def test_plots_follow_dark_mode_and_are_dark_ink_on_paper(open_page, live_server, results):
+    ink = "getComputedStyle(document.querySelector('.plot-frame .f-ink')).fill"
+    with open_page() as page:
+        page.goto(f"{live_server.url}/leaderboard/slider/")
+        found = []
+        for media in ({"color_scheme": "light"}, {"color_scheme": "dark"}, {"media": "print", "color_scheme": "light"}):
+            page.emulate_media(**media)
+            found.append(page.evaluate(ink))
+        assert found == ["rgb(26, 26, 26)", "rgb(237, 237, 237)", "rgb(26, 26, 26)"]
 
 
 def test_home_shows_the_answer_on_demand(open_page, live_server):

@@ -9,7 +9,6 @@ from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from imagedb import database_rules as rules
-from imagedb import triggers
 from imagedb.models import (
     Attack,
     Collection,
@@ -22,7 +21,8 @@ from imagedb.models import (
     Prediction,
     TargetModel,
 )
-from imagedb.triggers import broken_rule
+from imagedb.triggers import TRIGGERS, broken_rule
+from scooter_site.common import triggers
 from tests import factories
 from tests.imagedb import catalogue
 
@@ -348,46 +348,46 @@ def test_other_errors_of_the_database_are_no_broken_rule():
 
 
 def test_every_rule_has_a_message_that_fits_the_database():
-    names = [rule.name for rule in rules.RULES]
+    names = [rule.name for rule in TRIGGERS.rules]
     assert len(set(names)) == len(names)
     assert all(len(name) <= 63 and name.isidentifier() for name in names), "PostgreSQL cuts longer names"
-    assert all(rule.message.endswith(".") for rule in rules.RULES)
+    assert all(rule.message.endswith(".") for rule in TRIGGERS.rules)
 
 
 def test_triggers_are_brought_up_to_date(django_assert_num_queries):
-    before = triggers._installed(connection)
+    before = TRIGGERS.installed(connection)
     assert before
     with django_assert_num_queries(1):
-        triggers.install(connection)
+        TRIGGERS.install(connection)
     with connection.cursor() as cursor:
-        triggers._drop(cursor, connection.vendor, "imagedb_rules_image_update", "imagedb_image")
-    triggers.install(connection)
-    assert triggers._installed(connection) == before
+        triggers.drop(cursor, connection.vendor, "imagedb_rules_image_update", "imagedb_image")
+    TRIGGERS.install(connection)
+    assert TRIGGERS.installed(connection) == before
 
 
 def test_a_rule_that_is_gone_or_changed_is_replaced(monkeypatch):
-    before = triggers._installed(connection)
+    before = TRIGGERS.installed(connection)
     changed = [check for check in rules.CHECKS if check.rule not in (rules.CLASSES, rules.PUBLIC_ID)]
     with monkeypatch.context() as patched:
-        patched.setattr(triggers, "CHECKS", changed)
-        triggers.install(connection)
-        now = triggers._installed(connection)
+        patched.setattr(TRIGGERS, "checks", changed)
+        TRIGGERS.install(connection)
+        now = TRIGGERS.installed(connection)
     assert set(before) - set(now) == {"imagedb_rules_imageclass_update"}
     assert {name for name in now if now[name] != before[name]} == {"imagedb_rules_image_update"}
-    triggers.install(connection)
-    assert triggers._installed(connection) == before
+    TRIGGERS.install(connection)
+    assert TRIGGERS.installed(connection) == before
 
 
 @pytest.mark.django_db(transaction=True)
 def test_migrations_and_flushes_leave_the_rules_in_place():
-    before = triggers._installed(connection)
+    before = TRIGGERS.installed(connection)
     frozen = catalogue.freeze_by_hand(catalogue.version(factories.clean_image()))
     assert frozen.is_frozen
     call_command("flush", verbosity=0, interactive=False)
     assert not CollectionVersion.objects.exists()
-    assert triggers._installed(connection) == before
+    assert TRIGGERS.installed(connection) == before
     # SQLite remakes the table for this, which triggers of other tables read.
-    triggers.remove_before_migrations("default", plan=["something"])
+    TRIGGERS.remove_before_migrations("default", plan=["something"])
     field = Image._meta.get_field("original_mode")
     with connection.schema_editor() as editor:
         longer = type(field)(max_length=30)
@@ -395,6 +395,6 @@ def test_migrations_and_flushes_leave_the_rules_in_place():
         longer.model = Image
         editor.alter_field(Image, field, longer)
         editor.alter_field(Image, longer, field)
-    assert triggers._installed(connection) == {}
+    assert TRIGGERS.installed(connection) == {}
     call_command("migrate", verbosity=0)
-    assert triggers._installed(connection) == before
+    assert TRIGGERS.installed(connection) == before

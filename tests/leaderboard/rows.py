@@ -8,9 +8,11 @@ from django.utils import timezone
 
 from imagedb.models import Image
 from leaderboard.models import Board, Entry
+from leaderboard.services.boards import draft_of
+from leaderboard.services.publication import publish
 from studies.flow import Outcome, Step
 from studies.models import Participation, ParticipationKind, Rating, Study, Trial
-from tests import factories
+from tests.leaderboard import boards
 
 _numbers = itertools.count(1)
 
@@ -52,30 +54,13 @@ def finished(study: Study, answers: Iterable[tuple[Image, int]], **fields: Any) 
     return participation
 
 
-def entry(**fields: Any) -> Entry:
-    """A stored result on the paper's scale; ``difference`` None makes it unscored."""
-    board, _ = Board.objects.get_or_create(
-        scale_minimum=-100, scale_maximum=100, defaults={"name": "Scale −100 to 100", "slug": "slider"}
-    )
-    difference = fields.get("difference", 40.0)
-    return Entry.objects.create(
-        **{
-            "board": board,
-            "attack": fields.pop("attack", None) or factories.attack(),
-            "target_model": fields.pop("target_model", None) or factories.target_model(),
-            "participants": 3,
-            "ratings": 300,
-            "images_modified": 120,
-            "images_clean": 130,
-            "ratings_modified": 150,
-            "ratings_clean": 150,
-            "mean_modified": None if difference is None else difference - 10,
-            "sd_modified": 30.0,
-            "mean_clean": -10.0,
-            "sd_clean": 20.0,
-            "difference": difference,
-            "input_digest": "0" * 64,
-            "computed_at": timezone.now(),
-            **fields,
-        }
-    )
+def entry(*, board: Board | None = None, is_demo: bool = False, **fields: Any) -> Entry:
+    """A published result on the paper's scale, in a snapshot with those made before; ``difference`` None: unscored."""
+    slug = "demo-slider" if is_demo else "slider"
+    name = "Demonstration: slider" if is_demo else "Scale −100 to 100"
+    found = board or Board.objects.filter(slug=slug).first() or boards.board(name=name, slug=slug, is_demo=is_demo)
+    draft = draft_of(found)
+    difference = fields.pop("difference", 40.0)
+    made = boards.add_entry(draft, difference=difference, **fields)
+    snapshot = publish(found)
+    return snapshot.entries.get(attack=made.attack, target_model=made.target_model)

@@ -122,7 +122,7 @@ def test_what_nothing_is_known_of(client):
         "Threat model Not given",
         "Targeted Not given",
         "None are recorded.",
-        "No study has results yet.",
+        "No results are published yet.",
         "There are no images to measure.",
         "There are no images to show.",
     ):

@@ -6,8 +6,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from leaderboard import selectors, services, tasks
+from leaderboard import selectors, tasks
 from leaderboard.models import Board, Entry
+from leaderboard.services.recompute import recompute_pair
 from studies.flow import Outcome
 from studies.models import Participation, ParticipationKind, ScaleDirection
 from studies.signals import valid_ratings_changed
@@ -31,7 +32,7 @@ def images(pair):
 
 
 def recompute(pair):
-    services.recompute_entry(pair[0].pk, pair[1].pk)
+    recompute_pair(pair[0].pk, pair[1].pk)
 
 
 def numbers(entry):
@@ -51,17 +52,26 @@ def test_stores_the_numbers_of_a_pair(pair, images):
     assert (entry.attack, entry.target_model) == pair
     assert (entry.participants, entry.ratings) == (2, 4)
     assert (entry.images_modified, entry.images_clean, entry.ratings_modified, entry.ratings_clean) == (1, 1, 2, 2)
-    assert (entry.mean_modified, entry.mean_clean, entry.difference) == (50.0, -25.0, 75.0)
+    assert (entry.mean_modified, entry.mean_clean, entry.mean_difference) == (50.0, -25.0, 75.0)
     assert entry.sd_modified == pytest.approx(42.426406871)
     assert entry.sd_clean == pytest.approx(35.355339059)
-    assert entry.is_demo is False
+    assert entry.snapshot.board.is_demo is False
+    today = one.finished_at.date().isoformat()
+    assert entry.details["studies"] == {
+        "protocols": ["paper"],
+        "outcomes": {"completed": 2},
+        "checks": {"instructed": [2, 2]},
+        "first_rated": today,
+        "last_rated": today,
+    }
+    assert entry.data_cutoff == other.finished_at
     lines = [
-        f"{one.public_id},{modified.public_id},1,80",
-        f"{one.public_id},{clean.public_id},0,0",
-        f"{other.public_id},{clean.public_id},0,-50",
-        f"{other.public_id},{modified.public_id},1,20",
+        f"{one.public_id},{modified.public_id},modified,80,{modified.source.public_id},",
+        f"{one.public_id},{clean.public_id},clean,0,,",
+        f"{other.public_id},{clean.public_id},clean,-50,,",
+        f"{other.public_id},{modified.public_id},modified,20,{modified.source.public_id},",
     ]
-    text = "\n".join(sorted(lines))
+    text = "".join(f"{line}\n" for line in sorted(lines))
     assert entry.input_digest == hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -72,7 +82,7 @@ def test_names_the_board_of_a_new_scale_and_keeps_its_new_name(pair, images):
     assert (board.name, board.slug) == ("Scale −100 to 100", "scale-minus-100-to-100")
     Board.objects.update(name="Slider of the paper")
     recompute(pair)
-    assert Entry.objects.get().board.name == "Slider of the paper"
+    assert Entry.objects.get().snapshot.board.name == "Slider of the paper"
 
 
 def test_running_twice_is_running_once(pair, images):
@@ -92,7 +102,7 @@ def test_new_ratings_change_the_same_row(pair, images):
     recompute(pair)
     after = Entry.objects.get()
     assert after.pk == before.pk
-    assert (before.difference, after.difference) == (80.0, 60.0)
+    assert (before.mean_difference, after.mean_difference) == (80.0, 60.0)
     assert after.input_digest != before.input_digest
     assert after.computed_at > before.computed_at
 
@@ -128,7 +138,7 @@ def test_other_pairs_are_left_alone(pair, images):
     recompute(pair)
     recompute((factories.attack(), factories.target_model()))
     assert Entry.objects.filter(pk=other.pk).exists()
-    assert Entry.objects.count() == 2
+    assert Entry.objects.count() == 3  # the other one is in a draft, too
 
 
 def test_each_scale_has_its_own_entry_and_mirrored_scales_are_turned(pair, images):
@@ -137,9 +147,14 @@ def test_each_scale_has_its_own_entry_and_mirrored_scales_are_turned(pair, image
     field_version = rows.study(*pair, scale_minimum=-2, scale_maximum=2, scale_direction=ScaleDirection.HIGHER_IS_CLEAN)
     rows.finished(field_version, [(modified, -2), (clean, 1)])
     recompute(pair)
-    slider, likert = Entry.objects.order_by("board__scale_minimum")
-    assert (slider.board.scale_maximum, slider.difference) == (100, 80.0)
-    assert (likert.board.scale_maximum, likert.mean_modified, likert.mean_clean, likert.difference) == (2, 2, -1, 3)
+    slider, likert = Entry.objects.order_by("snapshot__board__scale_minimum")
+    assert (slider.snapshot.board.scale_maximum, slider.mean_difference) == (100, 80.0)
+    assert (likert.snapshot.board.scale_maximum, likert.mean_modified, likert.mean_clean, likert.mean_difference) == (
+        2,
+        2,
+        -1,
+        3,
+    )
     # One of the two goes when only its ratings go.
     Participation.objects.filter(study=field_version).update(is_valid=False)
     recompute(pair)
@@ -156,7 +171,7 @@ def test_two_studies_of_a_pair_on_one_scale_are_one_entry(pair, images):
 def test_bots_of_a_demonstration_count_there_and_say_so(pair, images):
     rows.finished(rows.study(*pair, is_demo=True), [(images[0], 80)], kind=ParticipationKind.TEST)
     recompute(pair)
-    assert Entry.objects.get().is_demo is True
+    assert Entry.objects.get().snapshot.board.is_demo is True
 
 
 @pytest.mark.parametrize("demo", ["attack", "target_model"])
@@ -166,11 +181,11 @@ def test_stand_ins_of_the_demonstration_are_marked(demo):
     image = factories.modified_image(attack=attack, target_model=target_model)
     rows.finished(rows.study(attack, target_model), [(image, 80)])
     recompute((attack, target_model))
-    assert Entry.objects.get().is_demo is True
+    assert Entry.objects.get().snapshot.board.is_demo is True
 
 
 def test_a_pair_that_is_gone_is_no_error():
-    services.recompute_entry(123456, 654321)
+    recompute_pair(123456, 654321)
     assert not Entry.objects.exists()
 
 

@@ -15,23 +15,23 @@ from scooter_site.celery import app
 
 django.setup()
 
-from leaderboard import services  # noqa: E402 - needs the applications to be set up
+from leaderboard.services import recompute  # noqa: E402 - needs the applications to be set up
 
 __all__ = ["app"]
 
 gate = Path(os.environ["GATE"])
-board_of_scale = services.board_of_scale
+stored_board = recompute.stored_board
 
 
-def stop_at_the_gate(minimum: int, maximum: int) -> Any:
-    board = board_of_scale(minimum, maximum)
+def stop_at_the_gate(board: Any) -> Any:
+    stored = stored_board(board)
     try:
         with gate.open("x") as file:
             file.write(str(os.getpid()))
     except FileExistsError:
-        return board
+        return stored
     time.sleep(600)
     raise AssertionError("nobody killed this process")
 
 
-services.board_of_scale = stop_at_the_gate
+recompute.stored_board = stop_at_the_gate

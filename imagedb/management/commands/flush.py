@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.commands import flush
 from django.db import connections
 
-from imagedb import triggers
+from scooter_site.common import triggers
 
 
 class Command(flush.Command):

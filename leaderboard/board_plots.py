@@ -1,0 +1,198 @@
+"""The plots of a board and of an entry, from stored entries."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from leaderboard.board_table import entry_address
+from leaderboard.formatting import decimals_of, format_interval, format_number
+from leaderboard.models import Entry, Snapshot
+from leaderboard.plots.distributions import draw_distributions
+from leaderboard.plots.drawing import Drawing
+from leaderboard.plots.heat_map import Cell, draw_heat_map
+from leaderboard.plots.image_effects import Effect, draw_image_effects
+from leaderboard.plots.intervals import Interval, draw_intervals
+from leaderboard.plots.participants import draw_participants
+from leaderboard.plots.scatter import Point, draw_scatter
+
+# A point of the scale each on a five-point scale, twenty parts on a slider.
+PARTS_OF_A_WIDE_SCALE = 20
+
+
+@dataclass(frozen=True)
+class BoardPlot:
+    """A plot of a board: its name in addresses, and what it shows in words."""
+
+    name: str
+    title: str
+    meaning: str
+    draw: Callable[[Snapshot, Sequence[Entry]], Drawing]
+
+
+def _value_text(entry: Entry, decimals: int) -> str:
+    number = format_number(entry.difference, decimals, always_signed=True)
+    return f"{number} {format_interval(entry.ci90_low, entry.ci90_high, decimals)}"
+
+
+def _decimals(snapshot: Snapshot) -> int:
+    return decimals_of(snapshot.board.scale_minimum, snapshot.board.scale_maximum)
+
+
+def intervals(snapshot: Snapshot, entries: Sequence[Entry]) -> Drawing:
+    decimals = _decimals(snapshot)
+    rows = [
+        Interval(
+            name=str(entry),
+            verdict=entry.verdict,
+            difference=entry.difference,
+            low=entry.ci90_low,
+            high=entry.ci90_high,
+            value_text="no result" if entry.difference is None else _value_text(entry, decimals),
+            address=entry_address(entry),
+        )
+        for entry in entries
+    ]
+    return draw_intervals(rows, bound=snapshot.bound, title=f"{_title(snapshot)}: differences with 90 % intervals")
+
+
+def heat_map(snapshot: Snapshot, entries: Sequence[Entry]) -> Drawing:
+    decimals = _decimals(snapshot)
+    cells = {
+        (entry.attack.name, entry.target_model.name): Cell(
+            difference=entry.difference,
+            text=format_number(entry.difference, decimals, always_signed=True),
+            verdict=entry.verdict,
+            address=entry_address(entry),
+        )
+        for entry in entries
+    }
+    attacks, target_models = rows_and_columns(entries)
+    return draw_heat_map(attacks, target_models, cells, title=f"{_title(snapshot)}: attacks against target models")
+
+
+def rows_and_columns(entries: Sequence[Entry]) -> tuple[list[str], list[str]]:
+    """The names of attacks and of target models in alphabetical order."""
+    attacks = {entry.attack.name for entry in entries}
+    target_models = {entry.target_model.name for entry in entries}
+    return sorted(attacks, key=str.casefold), sorted(target_models, key=str.casefold)
+
+
+def scatter(snapshot: Snapshot, entries: Sequence[Entry]) -> Drawing:
+    decimals = _decimals(snapshot)
+    points = [
+        Point(
+            name=str(entry),
+            verdict=entry.verdict,
+            difference=entry.difference,
+            success=entry.attack_success_rate,
+            value_text=f"{_value_text(entry, decimals)}, fools the model {100 * entry.attack_success_rate:.0f} %",
+            address=entry_address(entry),
+        )
+        for entry in entries
+        if entry.difference is not None and entry.attack_success_rate is not None
+    ]
+    return draw_scatter(points, bound=snapshot.bound, title=f"{_title(snapshot)}: success against perceptibility")
+
+
+BOARD_PLOTS = {
+    plot.name: plot
+    for plot in (
+        BoardPlot(
+            "intervals",
+            "Differences with their intervals",
+            "Every pair's difference with its 90 % interval. An interval within the shaded band: imperceptible. "
+            "Outside it: perceptible. Across an edge: inconclusive.",
+            intervals,
+        ),
+        BoardPlot(
+            "heat-map",
+            "Attacks against target models",
+            "The difference of every pair: vermilion where people notice, blue where modified images look more genuine "
+            "than clean ones, stronger the larger it is. A point: not tested.",
+            heat_map,
+        ),
+        BoardPlot(
+            "scatter",
+            "Fooling the model, and people",
+            "How often the target model is fooled, against how much people notice. The right end of the shaded band "
+            "fools the model and nobody notices. Pairs whose success is not known are left out.",
+            scatter,
+        ),
+    )
+}
+
+
+def distributions(entry: Entry, details: dict[str, Any]) -> Drawing:
+    """How often each part of the scale was chosen, for both kinds."""
+    board = entry.snapshot.board
+    counts = binned(details.get("distributions", {}), board.scale_minimum, board.scale_maximum)
+    title = f"{entry}: ratings of clean and modified images"
+    return draw_distributions(
+        counts["clean"], counts["modified"], minimum=_edges(board)[0], maximum=_edges(board)[1], title=title
+    )
+
+
+def _edges(board: Any) -> tuple[float, float]:
+    """Ends of the drawn scale: of a scale of few whole points each point is a part of its own."""
+    if board.scale_maximum - board.scale_minimum < PARTS_OF_A_WIDE_SCALE:
+        return board.scale_minimum - 0.5, board.scale_maximum + 0.5
+    return board.scale_minimum, board.scale_maximum
+
+
+def binned(distributions: dict[str, Any], minimum: int, maximum: int) -> dict[str, list[int]]:
+    """Counts in equally wide parts of the scale, by kind, from the counts of single values."""
+    width = maximum - minimum
+    parts = width + 1 if width < PARTS_OF_A_WIDE_SCALE else PARTS_OF_A_WIDE_SCALE
+    found = {}
+    for kind in ("clean", "modified"):
+        counts = [0] * parts
+        for value, count in distributions.get(kind, []):
+            share = (value - minimum + 0.5) / parts if parts == width + 1 else (value - minimum) / width
+            counts[min(int(share * parts), parts - 1)] += count
+        found[kind] = counts
+    return found
+
+
+def image_effects(entry: Entry, details: dict[str, Any]) -> Drawing:
+    """Predicted mean answers to single images of both kinds."""
+    effects = [
+        Effect(kind == "modified", image["mean"], image["standard_error"])
+        for kind, found in details.get("images", {}).items()
+        for image in found["images"]
+    ]
+    board = entry.snapshot.board
+    return draw_image_effects(
+        effects, minimum=board.scale_minimum, maximum=board.scale_maximum, title=f"{entry}: answers to single images"
+    )
+
+
+def participants(entry: Entry, details: dict[str, Any]) -> Drawing:
+    """Each participant's own difference."""
+    differences = details.get("participants", {}).get("mean_differences", [])
+    return draw_participants(
+        differences, bound=entry.snapshot.bound, title=f"{entry}: differences of single participants"
+    )
+
+
+ENTRY_PLOTS: dict[str, Callable[[Entry, dict[str, Any]], Drawing]] = {
+    "distributions": distributions,
+    "image-effects": image_effects,
+    "participants": participants,
+}
+
+
+def _title(snapshot: Snapshot) -> str:
+    return f"{snapshot.board.name}, snapshot {snapshot.number}"
+
+
+def heat_map_table(snapshot: Snapshot, entries: Sequence[Entry]) -> tuple[list[str], list[tuple[str, list[str]]]]:
+    """The table behind the heat map: the target models, and each attack with the texts of its cells."""
+    decimals = _decimals(snapshot)
+    texts = {
+        (entry.attack.name, entry.target_model.name): (
+            f"{format_number(entry.difference, decimals, always_signed=True)} ({entry.get_verdict_display().lower()})"
+        )
+        for entry in entries
+    }
+    attacks, target_models = rows_and_columns(entries)
+    return target_models, [(attack, [texts.get((attack, model), "") for model in target_models]) for attack in attacks]

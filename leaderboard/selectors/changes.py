@@ -1,0 +1,62 @@
+"""What changed between two snapshots of a board."""
+
+from dataclasses import dataclass
+
+from leaderboard.models import Entry, Snapshot
+from leaderboard.selectors.entries import visible_entries
+
+
+@dataclass(frozen=True)
+class Change:
+    """A pair in two snapshots, in at least one of which it is."""
+
+    older: Entry | None
+    newer: Entry | None
+
+    @property
+    def entry(self) -> Entry:
+        """The newer one, if there is one; it names the pair."""
+        found = self.newer or self.older
+        if found is None:
+            raise ValueError("a change has at least one entry")
+        return found
+
+    @property
+    def kind(self) -> str:
+        """added, removed, or changed: other ratings, or another result of the same ones."""
+        if self.older is None:
+            return "added"
+        return "removed" if self.newer is None else "changed"
+
+
+def changes_between(older: Snapshot | None, newer: Snapshot) -> list[Change]:
+    """The pairs that differ, in the order of the newer snapshot; those that are gone come last.
+
+    Without an older snapshot everything is added. Only what anybody may see. Two queries.
+    """
+    before = {} if older is None else {_pair(entry): entry for entry in visible_entries(older)}
+    return changes(before, {_pair(entry): entry for entry in visible_entries(newer)})
+
+
+def changes(before: dict[tuple[int, int], Entry], after: dict[tuple[int, int], Entry]) -> list[Change]:
+    """The same for entries by pair."""
+    found = [
+        Change(before.get(pair), entry)
+        for pair, entry in after.items()
+        if pair not in before or is_different(before[pair], entry)
+    ]
+    return found + [Change(entry, None) for pair, entry in before.items() if pair not in after]
+
+
+def is_different(older: Entry, newer: Entry) -> bool:
+    """Whether ratings, result or verdict differ; a rank that moved because of others is no change of the pair."""
+    return (older.input_digest, older.difference, older.standard_error, older.verdict) != (
+        newer.input_digest,
+        newer.difference,
+        newer.standard_error,
+        newer.verdict,
+    )
+
+
+def _pair(entry: Entry) -> tuple[int, int]:
+    return entry.attack_id, entry.target_model_id

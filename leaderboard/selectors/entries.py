@@ -1,0 +1,156 @@
+"""Entries as anybody may see them.
+
+Who may see an image can change at any time, while a snapshot never does. So the pairs that nobody may see (any more)
+are left out whenever entries are read, and the ranks of the others close up.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Any
+
+from django.core.cache import cache
+from django.db.models import Q, QuerySet
+
+from imagedb.models import Attack, TargetModel
+from imagedb.selectors.visibility import is_private_pair
+from leaderboard.models import Entry, Snapshot
+from leaderboard.selectors.boards import published_snapshots
+from leaderboard.statistics.comparison import Estimate
+from leaderboard.statistics.placing import Place, Scored, place_all
+
+# What only the page of one entry needs; read by ``entry_details``.
+HEAVY_FIELDS = ("details", "rank_probabilities")
+# Of an attack and a target model a board shows names; the rest would make up half of what is read for 200 rows.
+NOT_FOR_BOARDS = (
+    *(f"attack__{name}" for name in ("description", "threat_model", "is_targeted", "parameters", "created_at")),
+    *(f"attack__{name}" for name in ("paper_title", "paper_url", "code_url", "bibtex", "venue")),
+    *(f"target_model__{name}" for name in ("architecture", "training", "source", "weights_reference", "dataset")),
+    *(f"target_model__{name}" for name in ("preprocessing", "clean_accuracy", "description", "created_at")),
+)
+PLACES_ARE_KEPT_SECONDS = 24 * 3600
+
+
+def visible_entries(snapshot: Snapshot) -> list[Entry]:
+    """The entries of a snapshot that anybody may see, in the order of the board: the most imperceptible first.
+
+    Each with its attack, target model, external result and snapshot, without ``details``. Entries of equal rank, and
+    those without one, which come last, stand in the order of names. One query.
+    """
+    entries = list(_with_names(Entry.objects.filter(snapshot=snapshot)))
+    for entry in entries:
+        entry.snapshot = snapshot
+    return _visible(entries)
+
+
+def published_entries() -> list[Entry]:
+    """The same in the newest snapshot of every public board, one board after the other. Two queries."""
+    return _on_newest_snapshots({})
+
+
+def published_rows() -> QuerySet[Entry]:
+    """The rows of these as they are stored: with the ranks of the time when the snapshot was published."""
+    rows = Entry.objects.filter(snapshot__in=published_snapshots().order_by()).exclude(is_hidden())
+    return rows.select_related("snapshot__board", "attack", "target_model").defer(*HEAVY_FIELDS)
+
+
+def entries_of_attack(attack: Attack) -> list[Entry]:
+    """The same of one attack, in the newest snapshot of every public board. Two queries."""
+    return [entry for entry in _on_newest_snapshots({"attack": attack}) if entry.attack_id == attack.pk]
+
+
+def entries_of_target_model(target_model: TargetModel) -> list[Entry]:
+    """The same of one target model. Two queries."""
+    found = _on_newest_snapshots({"target_model": target_model})
+    return [entry for entry in found if entry.target_model_id == target_model.pk]
+
+
+def entry_details(entry: Entry) -> dict[str, Any]:
+    """What the page of one entry shows besides the row (docs/leaderboard.md names its parts). One query."""
+    details: dict[str, Any] = Entry.objects.values_list("details", flat=True).get(pk=entry.pk)
+    return details
+
+
+def is_hidden() -> Q:
+    """Entries that must not be seen: of a pair that is private, or from an external result that was withdrawn."""
+    return Q(external_result__withdrawn_at__isnull=False) | (Q(external_result__isnull=True) & is_private_pair())
+
+
+def placed(entries: Sequence[Entry], *, ranks_few_raters: bool, minimum_participants: int, seed: int) -> list[Place]:
+    """Where each of these entries of one board stands among the others, whatever order they are given in."""
+    # What is drawn for a pair hangs on its place in the list.
+    order = sorted(range(len(entries)), key=lambda place: (entries[place].attack_id, entries[place].target_model_id))
+    scored = [_scored(entries[place], 0 if ranks_few_raters else minimum_participants) for place in order]
+    places = dict(zip(order, place_all(scored, seed=seed), strict=True))
+    return [places[place] for place in range(len(entries))]
+
+
+def _scored(entry: Entry, minimum_participants: int) -> Scored | None:
+    if entry.difference is None or entry.standard_error is None or entry.degrees_of_freedom is None:
+        return None
+    estimate = Estimate(entry.difference, entry.standard_error, entry.degrees_of_freedom)
+    p_value = 1.0 if entry.p_value is None else entry.p_value
+    return Scored(estimate, p_value, is_ranked=entry.participants >= minimum_participants)
+
+
+def apply_place(entry: Entry, place: Place) -> None:
+    """Put an entry, in memory, where it stands."""
+    entry.holm_p_value = place.holm_p_value
+    entry.rank = place.rank
+    entry.rank_low, entry.rank_high = place.rank_interval or (None, None)
+    entry.rank_probabilities = list(place.probabilities)
+
+
+def _on_newest_snapshots(of: dict[str, Any]) -> list[Entry]:
+    newest = published_snapshots()
+    with_any = newest.filter(pk__in=Entry.objects.filter(**of).values("snapshot")) if of else newest
+    snapshots = {snapshot.pk: snapshot for snapshot in with_any}
+    entries = list(_with_names(Entry.objects.filter(snapshot__in=snapshots)))
+    for entry in entries:
+        entry.snapshot = snapshots[entry.snapshot_id]
+    order = list(snapshots)
+    entries.sort(key=lambda entry: order.index(entry.snapshot_id))
+    groups = groupby(entries, key=lambda entry: entry.snapshot_id)
+    return [entry for _, group in groups for entry in _visible(list(group))]
+
+
+def _with_names(entries: QuerySet[Entry]) -> Iterable[Any]:
+    return (
+        entries.select_related("attack", "target_model", "external_result")
+        .defer(*HEAVY_FIELDS, *NOT_FOR_BOARDS)
+        .annotate(hidden=is_hidden())
+        .order_by("id")
+    )
+
+
+def _visible(entries: Sequence[Any]) -> list[Entry]:
+    """Those of one snapshot's entries that are not hidden, with the ranks they have among themselves, in order."""
+    visible = [entry for entry in entries if not entry.hidden]
+    if visible and len(visible) < len(entries):
+        for entry, place in zip(visible, _close_up(visible), strict=True):
+            apply_place(entry, place)
+    return sorted(visible, key=in_order)
+
+
+def in_order(entry: Entry) -> tuple[bool, float, str, str]:
+    """Sorts entries as a board shows them."""
+    unranked = entry.rank is None
+    return (unranked, abs(entry.difference or 0), entry.attack.name.casefold(), entry.target_model.name.casefold())
+
+
+def _close_up(entries: Sequence[Entry]) -> list[Place]:
+    """Places among what is left of a snapshot. They never change for the same entries, and so are kept."""
+    snapshot = entries[0].snapshot
+    ids = ",".join(str(entry.pk) for entry in entries)
+    key = f"leaderboard-places-{snapshot.pk}-{hashlib.sha256(ids.encode()).hexdigest()}"
+
+    def compute() -> list[Place]:
+        return placed(
+            entries,
+            ranks_few_raters=snapshot.rules["ranks_few_raters"],
+            minimum_participants=snapshot.rules["minimum_participants"],
+            seed=snapshot.seed,
+        )
+
+    places: list[Place] | None = cache.get_or_set(key, compute, PLACES_ARE_KEPT_SECONDS)
+    return compute() if places is None else places

@@ -1,0 +1,146 @@
+"""From draft to snapshot: what is published never changes, and can be retracted."""
+
+import hashlib
+import json
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils import timezone
+
+from leaderboard.models import Board, Entry, Snapshot, SnapshotStatus
+from leaderboard.results import code_version
+from leaderboard.selectors import visible_entries
+from leaderboard.selectors.changes import Change, changes
+from leaderboard.selectors.entries import apply_place, in_order, is_hidden, placed
+
+
+class NothingToPublish(Exception):
+    """The draft has no entry that anybody may see, or nothing has changed; the message says which."""
+
+
+def draft_entries(draft: Snapshot) -> list[Entry]:
+    """The entries that publishing the draft now would publish, placed among each other, in order.
+
+    Pairs that nobody may see are left out: they must not even leave a gap.
+    """
+    entries = list(
+        Entry.objects.filter(snapshot=draft)
+        .exclude(is_hidden())
+        .select_related("attack", "target_model", "external_result")
+        .order_by("id")
+    )
+    board = draft.board
+    places = placed(
+        entries,
+        ranks_few_raters=board.ranks_few_raters,
+        minimum_participants=board.minimum_participants,
+        seed=draft.seed,
+    )
+    for entry, place in zip(entries, places, strict=True):
+        entry.snapshot = draft
+        apply_place(entry, place)
+    return sorted(entries, key=in_order)
+
+
+def pending_changes(board: Board) -> list[Change]:
+    """What publishing the draft now would change for visitors."""
+    draft = board.snapshots.filter(status=SnapshotStatus.DRAFT).select_related("board").first()
+    newest = newest_snapshot(board)
+    before = visible_entries(newest) if newest else []
+    after = draft_entries(draft) if draft else []
+    return changes(_by_pair(before), _by_pair(after))
+
+
+def newest_snapshot(board: Board) -> Snapshot | None:
+    """The newest snapshot that was published and not retracted, whether or not the board is public."""
+    found = board.snapshots.filter(status=SnapshotStatus.PUBLISHED).order_by("-number")
+    return found.select_related("board").first()
+
+
+def publish(board: Board, *, by: Any = None, note: str = "", only_if_changed: bool = False) -> Snapshot:
+    """Copy the draft to a new snapshot, which never changes again. Raises NothingToPublish.
+
+    ``by``: the account that decided it; None is the board's policy.
+    """
+    with transaction.atomic():
+        # The lock lets one publish at a time, and keeps the board's rules as they are.
+        board = Board.objects.select_for_update().get(pk=board.pk)
+        draft = board.snapshots.filter(status=SnapshotStatus.DRAFT).first()
+        if draft is None:
+            raise NothingToPublish(f"The board “{board}” has no results yet.")
+        draft.board = board
+        entries = draft_entries(draft)
+        if not entries:
+            raise NothingToPublish(f"The draft of “{board}” has no entry that anybody may see.")
+        rules = board.rules
+        if only_if_changed and _is_as_published(board, rules, entries):
+            raise NothingToPublish(f"Nothing on “{board}” has changed since its newest snapshot.")
+        newest = board.snapshots.exclude(number=None).order_by("-number").first()
+        snapshot = Snapshot.objects.create(
+            board=board,
+            number=(newest.number or 0) + 1 if newest else 1,
+            status=SnapshotStatus.PUBLISHED,
+            rules=rules,
+            seed=draft.seed,
+            data_cutoff=max((entry.data_cutoff for entry in entries if entry.data_cutoff), default=None),
+            code_version=code_version(),
+            input_digest=snapshot_digest(rules, draft.seed, entries),
+            entry_count=len(entries),
+            published_at=timezone.now(),
+            published_by=by,
+            note=note,
+        )
+        for entry in entries:
+            entry.pk, entry.snapshot = None, snapshot
+            entry._state.adding = True
+        Entry.objects.bulk_create(entries)
+        return snapshot
+
+
+def publish_by_policy(board: Board, policy: str) -> Snapshot | None:
+    """Publish what has changed, if the board has this policy."""
+    if board.publication_policy != policy:
+        return None
+    try:
+        return publish(board, only_if_changed=True)
+    except NothingToPublish:
+        return None
+
+
+def retract(snapshot: Snapshot, *, by: Any, reason: str) -> Snapshot:
+    """Take a snapshot back: it stays readable, says that it was retracted and why, and is nobody's newest any more."""
+    if not reason.strip():
+        raise ValidationError({"reason": "Say why the snapshot is retracted; everybody can read it."})
+    with transaction.atomic():
+        snapshot = Snapshot.objects.select_for_update(of=("self",)).select_related("board").get(pk=snapshot.pk)
+        if snapshot.status != SnapshotStatus.PUBLISHED:
+            raise ValidationError(f"{snapshot} is {snapshot.get_status_display().lower()}: nothing to retract.")
+        snapshot.status, snapshot.retraction_reason = SnapshotStatus.RETRACTED, reason.strip()
+        snapshot.retracted_at, snapshot.retracted_by = timezone.now(), by
+        snapshot.save(update_fields=["status", "retraction_reason", "retracted_at", "retracted_by"])
+        return snapshot
+
+
+def snapshot_digest(rules: dict[str, Any], seed: int, entries: list[Entry]) -> str:
+    """SHA-256, as 64 hexadecimal digits, over everything that the entries follow from.
+
+    The first line is rules and seed as JSON with sorted keys and no spaces; then one line per entry, sorted: slugs of
+    attack and target model, and the digest of its inputs, joined by commas. Line feeds between them, UTF-8.
+    """
+    first = json.dumps({"rules": rules, "seed": seed}, sort_keys=True, separators=(",", ":"))
+    lines = sorted(f"{entry.attack.slug},{entry.target_model.slug},{entry.input_digest}" for entry in entries)
+    return hashlib.sha256("\n".join([first, *lines]).encode()).hexdigest()
+
+
+def _is_as_published(board: Board, rules: dict[str, Any], entries: list[Entry]) -> bool:
+    newest = newest_snapshot(board)
+    return (
+        newest is not None
+        and newest.rules == rules
+        and not changes(_by_pair(visible_entries(newest)), _by_pair(entries))
+    )
+
+
+def _by_pair(entries: list[Entry]) -> dict[tuple[int, int], Entry]:
+    return {(entry.attack_id, entry.target_model_id): entry for entry in entries}
