@@ -22,6 +22,8 @@ environ.Env.read_env(BASE_DIR / ".env")
 DEFAULT_SECRET_KEY = "insecure-development-key"  # noqa: S105 - refused below unless DEBUG is on
 DEBUG = env.bool("DEBUG", default=False)
 SECRET_KEY = env.str("SECRET_KEY", default=DEFAULT_SECRET_KEY)
+# Earlier keys, newest first: sessions, links and stored secrets made with them stay good.
+SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1"] if DEBUG else [])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 CSRF_FAILURE_VIEW = "scooter_site.errors.csrf_failure"
@@ -313,6 +315,7 @@ SPECTACULAR_SETTINGS = {
 
 # --- Recruitment ----------------------------------------------------------------------------------------------
 
+PROLIFIC_API_URL = env.str("PROLIFIC_API_URL", default="https://api.prolific.com")
 PROLIFIC_COMPLETION_URL = env.str(
     "PROLIFIC_COMPLETION_URL", default="https://app.prolific.com/submissions/complete?cc={code}"
 )

@@ -21,6 +21,7 @@ from studies.models.participation import (
     ParticipationEvent,
     ParticipationKind,
 )
+from studies.models.recruitment import PanelStudy, Submission, WebhookEvent, Workspace
 from studies.models.study import AttentionPolicy, Panel, ScaleDirection, ScaleWidget, Study, StudyStatus
 from studies.models.trials import PairTrial, PlateTrial, Rating, RatingChange, Trial, TrialKind
 
@@ -35,6 +36,7 @@ __all__ = [
     "Modification",
     "PairTrial",
     "Panel",
+    "PanelStudy",
     "ParticipantIdentity",
     "ParticipantMessage",
     "Participation",
@@ -51,8 +53,11 @@ __all__ = [
     "Study",
     "StudyStatus",
     "StudyText",
+    "Submission",
     "TextKind",
     "Trial",
     "TrialKind",
     "Verdict",
+    "WebhookEvent",
+    "Workspace",
 ]
