@@ -127,6 +127,9 @@ CELERY_BEAT_SCHEDULE = {
     "delete-stale-previews": {"task": "studies.tasks.delete_stale_previews", "schedule": 600.0},
     "resume-lost-builds": {"task": "studies.tasks.resume_lost_builds", "schedule": 300.0},
     "close-timed-out-participations": {"task": "studies.tasks.close_timed_out_participations", "schedule": 300.0},
+    "process-waiting-webhook-events": {"task": "studies.tasks.process_waiting_webhook_events", "schedule": 120.0},
+    "read-panel-studies": {"task": "studies.tasks.read_panel_studies", "schedule": 600.0},
+    "continue-payment-runs": {"task": "studies.tasks.continue_payment_runs", "schedule": 300.0},
     "recompute-outdated-entries": {"task": "leaderboard.tasks.recompute_outdated_entries", "schedule": 300.0},
     "resume-interrupted-imports": {"task": "imagedb.tasks.resume_interrupted_imports", "schedule": 60.0},
     "abandon-stale-uploads": {"task": "imagedb.tasks.abandon_stale_uploads", "schedule": 3600.0},
@@ -319,6 +322,9 @@ PROLIFIC_API_URL = env.str("PROLIFIC_API_URL", default="https://api.prolific.com
 PROLIFIC_COMPLETION_URL = env.str(
     "PROLIFIC_COMPLETION_URL", default="https://app.prolific.com/submissions/complete?cc={code}"
 )
+# Bonuses show in a submission with some delay. One that was asked for this long ago, whose answer was lost, and that is
+# still not there is put before a person.
+BONUS_SHOWS_WITHIN_MINUTES = env.int("BONUS_SHOWS_WITHIN_MINUTES", default=60)
 
 # --- Admin ----------------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from scooter_site.common.encryption import decrypt, encrypt
 from studies.models.participation import Participation
 from studies.models.study import Study
 from studies.recruitment.payloads import ScreenOutPay
+from studies.recruitment.review import Offer, Reason
 from studies.recruitment.statuses import PanelStudyStatus, SubmissionStatus
 
 PANEL_ID = RegexValidator(r"\A[0-9a-f]{24}\Z", "Prolific's ids have 24 characters: digits and the letters a to f.")
@@ -72,6 +73,9 @@ class PanelStudy(models.Model):
     study = models.OneToOneField(Study, on_delete=models.PROTECT, related_name="panel_study")
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="panel_studies")
 
+    # Part of its internal name there, so that it is found again when the answer to its creation is lost.
+    reference = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+
     # What we ask for; fixed once it is published there, but for places and slots, which only grow
     name = models.CharField(max_length=120, help_text="What participants see on Prolific.")
     description = models.TextField(help_text="Plain text; an empty line begins a new paragraph.")
@@ -119,6 +123,9 @@ class PanelStudy(models.Model):
     class Meta:
         verbose_name = "study on Prolific"
         verbose_name_plural = "studies on Prolific"
+        permissions = [
+            ("spend_panelstudy", "Can publish and resume studies on Prolific and add places, which spends money")
+        ]
 
     def __str__(self) -> str:
         return f"{self.study} on Prolific"
@@ -152,10 +159,13 @@ class Submission(models.Model):
     read_at = models.DateTimeField(help_text="When the service was asked whose answer this is.")
 
     # What a person has to decide about (studies.recruitment.review)
-    review_reason = models.CharField(max_length=40, blank=True, db_index=True)
+    review_reason = models.CharField(
+        max_length=40, blank=True, db_index=True, choices=[(reason.value, reason.label) for reason in Reason]
+    )
     settled_reason = models.CharField(
         max_length=40, blank=True, help_text="The reason that a person has dealt with; it is not asked about again."
     )
+    settled_with = models.CharField(max_length=20, blank=True, choices=[(offer.value, offer.label) for offer in Offer])
     settled_by = models.CharField(max_length=150, blank=True)
     settled_at = models.DateTimeField(null=True, blank=True)
 
