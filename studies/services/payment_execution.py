@@ -5,10 +5,10 @@ does what is certain not to have been done:
 
 - Approving, rejecting: doing it twice is doing it once there, so it is repeated until the service's state shows it.
 - Asking to return: claimed before the call and never repeated; it is a message, and at worst one is missing.
-- Bonuses: the payment that the service would make twice. Setting up a batch pays nothing, so a batch whose id was lost is
-  set up anew. Paying is claimed first, in a transaction of its own; whatever happens after that, the call is not made
-  again. What then became of it is read in the submissions' own bonuses, which may lag. What stays unclear is put before
-  a person (``declare_unpaid``).
+- Bonuses: the payment that the service would make twice. Setting up a batch pays nothing, so a batch whose id was lost
+  is set up anew. Paying is claimed first, in a transaction of its own; whatever happens after that, the call is not
+  made again. What then became of it is read in the submissions' own bonuses, which may lag. What stays unclear is put
+  before a person (``declare_unpaid``).
 
 No database transaction is open while the service is asked.
 """
@@ -224,10 +224,7 @@ def _set_up(client: ProlificClient, batch: BonusBatch) -> bool:
         return False
     due = sum(payment.amount_minor for payment in payments)
     if answer.amount_minor != due:
-        _fail(
-            payments,
-            f"Prolific would have paid {to_major(answer.amount_minor)} where {to_major(due)} is due, so it was not asked to.",
-        )
+        _fail(payments, f"Prolific would have paid {to_major(answer.amount_minor)}, but {to_major(due)} is due.")
         return False
     # Another worker may have been faster: then its batch is the one that is paid.
     BonusBatch.objects.filter(pk=batch.pk, batch_id="").update(batch_id=answer.id, total_minor=answer.total_minor)
@@ -327,7 +324,7 @@ def _read(client: ProlificClient, run: PaymentRun, payment: Payment) -> Submissi
     except NotFound:
         return None
     apply(run.panel_study, state, asked_at)
-    return with_participations(Submission.objects).get(pk=payment.submission_id)
+    return with_participations(Submission.objects.all()).get(pk=payment.submission_id)
 
 
 def _claim(payments: Sequence[Payment]) -> int:

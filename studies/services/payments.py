@@ -25,7 +25,10 @@ class PaymentRefused(Exception):
 
 
 def prepare(panel_study: PanelStudy, prepared_by: User) -> PaymentRun:
-    """Put down everything that is due now, for somebody to check. Raises PaymentRefused where nothing is, or one waits."""
+    """Put down everything that is due now, for somebody to check.
+
+    Raises PaymentRefused where nothing is due, or another run of the study waits for confirmation.
+    """
     try:
         with transaction.atomic():
             # One at a time, so that two clicks do not find the same people.
@@ -136,7 +139,7 @@ def reject_instead(payment: Payment, *, category: str, message: str) -> None:
 
 
 def approve_after_all(payment: Payment) -> None:
-    """Take a rejection back before the run is confirmed; a bonus that belonged to the approval is due in the next run."""
+    """Take a rejection back before the run is confirmed. A bonus that belonged to the approval is in the next run."""
     with transaction.atomic():
         _waiting(payment.run)
         payment = Payment.objects.select_related("run__panel_study__study").get(pk=payment.pk)
