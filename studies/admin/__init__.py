@@ -3,5 +3,7 @@
 from studies.admin.messages import ParticipantMessageAdmin
 from studies.admin.participation import ParticipationAdmin
 from studies.admin.study import StudyAdmin
+from studies.admin.submissions import SubmissionAdmin
+from studies.admin.workspace import WorkspaceAdmin
 
-__all__ = ["ParticipantMessageAdmin", "ParticipationAdmin", "StudyAdmin"]
+__all__ = ["ParticipantMessageAdmin", "ParticipationAdmin", "StudyAdmin", "SubmissionAdmin", "WorkspaceAdmin"]

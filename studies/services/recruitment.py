@@ -269,7 +269,7 @@ def raise_places(panel_study: PanelStudy, places: int) -> PanelStudy:
     now = panel_study.places_there or panel_study.places
     if places <= now:
         raise RecruitmentError(f"There are {now} places: Prolific only takes a larger number.")
-    return _change(panel_study, lambda client, state: {"total_available_places": places}, places=places)
+    return _change(panel_study, lambda state: {"total_available_places": places}, places=places)
 
 
 def raise_slots(panel_study: PanelStudy, slots: int) -> PanelStudy:
@@ -281,7 +281,7 @@ def raise_slots(panel_study: PanelStudy, slots: int) -> PanelStudy:
         raise RecruitmentError(f"There are {now} slots: Prolific only takes a larger number.")
     return _change(
         panel_study,
-        lambda client, state: {"completion_codes": payloads.with_slots(state.codes, slots)},
+        lambda state: {"completion_codes": payloads.with_slots(state.codes, slots)},
         screen_out_slots=slots,
     )
 
@@ -309,16 +309,19 @@ def _transition(panel_study: PanelStudy, action: str, reached: set[PanelStudySta
 
 def _change(
     panel_study: PanelStudy,
-    changes: Callable[[ProlificClient, PanelStudyState], dict[str, Any]],
+    changes: Callable[[PanelStudyState], dict[str, Any]],
     **fields: int,
 ) -> PanelStudy:
     panel_id = _panel_id(panel_study)
     with client_of(panel_study.workspace) as client:
-        state = client.update_study(panel_id, changes(client, client.study(panel_id)))
-    for name, value in fields.items():
-        setattr(panel_study, name, value)
-    panel_study.save(update_fields=list(fields))
-    return store(panel_study, state)
+        state = client.update_study(panel_id, changes(client.study(panel_id)))
+        for name, value in fields.items():
+            setattr(panel_study, name, value)
+        panel_study.estimated_cost_minor = None  # of what there was before
+        panel_study.save(update_fields=[*fields, "estimated_cost_minor"])
+        store(panel_study, state)
+    estimate_cost(panel_study)
+    return panel_study
 
 
 def store(panel_study: PanelStudy, state: PanelStudyState, read_at: datetime | None = None) -> PanelStudy:
