@@ -7,8 +7,9 @@ from django.contrib.auth.models import Group, Permission
 
 RESEARCHERS = "Researchers"
 # By app. Not among them: accounts, API tokens, deleting anything but one's own descriptions and drafts, and what an
-# administrator grants to who pays people: the panel's ids of participants (studies.view_participantidentity), and
-# publishing on Prolific, which spends money (studies.spend_panelstudy).
+# administrator grants to who pays people: the panel's ids of participants (studies.view_participantidentity),
+# publishing on Prolific, which spends money (studies.spend_panelstudy), confirming payment runs
+# (studies.confirm_paymentrun), and importing demographics (studies.add_demographics).
 RESEARCHER_PERMISSIONS = {
     "imagedb": (
         "add_attack change_attack delete_attack view_attack add_targetmodel change_targetmodel delete_targetmodel "
