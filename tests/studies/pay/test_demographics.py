@@ -6,7 +6,7 @@ import io
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from studies.flow import Outcome
@@ -117,6 +117,7 @@ def test_ages_are_banded():
     assert groups(summarise(ages)) == {"18–24": 20, "65 or older": 20, "25–34": 10, "55–64": 10, OTHERS: 30}
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.tuples(st.sampled_from("abcdefgh"), st.sampled_from(["20", "30", ""])), st.integers(1, 30)))
 def test_no_group_is_ever_small_and_all_add_up(counts):
     everybody = [

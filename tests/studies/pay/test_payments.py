@@ -3,7 +3,7 @@
 from decimal import ROUND_HALF_UP, Decimal
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from studies.flow import Outcome
@@ -95,6 +95,8 @@ def test_a_full_run_that_was_screened_out_gets_the_difference():
     assert paid(standing(SubmissionStatus.SCREENED_OUT, Outcome.COMPLETED, **decided)) == [(Way.BONUS, 152)]
 
 
+# Whether an example is slow depends on what else the machine does.
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 statuses = st.sampled_from(SubmissionStatus)
 standings = st.builds(
     Standing,
@@ -119,6 +121,7 @@ terms = st.builds(
 )
 
 
+@unhurried
 @given(standings, terms, st.sets(st.sampled_from(Way)))
 def test_whatever_the_state_nobody_is_paid_twice_or_too_much(one, terms, already):
     found = instructions(one, terms, already=already)
@@ -135,6 +138,7 @@ def test_whatever_the_state_nobody_is_paid_twice_or_too_much(one, terms, already
         assert found == []
 
 
+@unhurried
 @given(
     minutes=st.decimals(0, 999, places=2),
     hourly_rate=st.decimals(0, 9999, places=2),
@@ -149,6 +153,7 @@ def test_amounts_are_whole_pence_within_half_a_penny_of_the_exact_sum(minutes, h
     assert amount == (exact / 60).quantize(Decimal("0.01"), ROUND_HALF_UP)
 
 
+@unhurried
 @given(st.integers(0, 10**9))
 def test_pence_survive_the_way_to_pounds_and_back(minor):
     assert to_minor(to_major(minor)) == minor
