@@ -111,7 +111,7 @@ def test_from_a_workspace_to_a_stopped_study_by_clicking(live_server, open_page,
         press(page, "Raise places")
         expect(page.get_by_text("The places have been raised.")).to_be_visible()
         assert there["total_available_places"] == 6
-        assert fact(page, "With fees and VAT") == "GBP 14.05"  # 13.86 and 0.13 x 13.86 / 9.90, rounded up
+        assert fact(page, "With fees and VAT") == "GBP 14.02"  # 13.83 and 0.13 x 13.83 / 9.90, rounded up
 
         # Somebody fails the colour check, which uses the only slot; somebody else submits without having been here.
         colour_check = study.completion_codes.get(outcome="colour_check_failed").code
