@@ -1,4 +1,5 @@
-# make demo   everything, with demonstration data, on http://localhost:8000 (PORT=8001 make demo: elsewhere)
+# make demo   everything, with demonstration data, on http://localhost:8000 (PORT=8001 make demo: elsewhere);
+#             FAKE_PROLIFIC=8010 make demo: with a stand-in for Prolific, on http://127.0.0.1:8010
 # make test   lint, types, import contracts and every test
 PORT ?= 8000
 export SCOOTER_STARTED := $(shell date +%s)
@@ -17,7 +18,7 @@ PRODUCTION_LIKE = DEBUG=off SECRET_KEY=$$($(VENV) -c 'import secrets; print(secr
 
 demo:
 	@$(BOOTSTRAP) --free-port $(PORT) requirements-demo.txt
-	@exec $(VENV) -m scooter_site.demo.serve --port $(PORT)
+	@exec $(VENV) -m scooter_site.demo.serve --port $(PORT) $(if $(FAKE_PROLIFIC),--fake-prolific $(FAKE_PROLIFIC))
 
 remove-demo:
 	@$(VENV) -m scooter_site.demo.manage remove_demo

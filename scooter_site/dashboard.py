@@ -16,9 +16,18 @@ from imagedb.selectors.imports import visible_imports
 from leaderboard.models import Board, Entry, ExternalResult, Recomputation, Snapshot
 from scooter_site.accounts.models import ApiToken
 from scooter_site.common.admin_tools import add_url, change_url, list_url, may, signed_in
-from studies.models import ParticipantMessage, Participation, ParticipationKind, Study, StudyStatus
+from studies.models import (
+    ParticipantMessage,
+    Participation,
+    ParticipationKind,
+    Study,
+    StudyStatus,
+    Submission,
+    Workspace,
+)
 from studies.selectors.counting import countable
 from studies.selectors.messages import waiting_messages
+from studies.selectors.recruitment import submissions_to_review
 
 LIST_LENGTH = 6
 SIDEBAR = [
@@ -39,6 +48,8 @@ SIDEBAR = [
             ("Studies", "science", Study),
             ("Participants", "groups", Participation),
             ("Messages", "mail", ParticipantMessage),
+            ("Submissions", "fact_check", Submission),
+            ("Prolific workspaces", "account_balance_wallet", Workspace),
         ],
     ),
     (
@@ -100,7 +111,9 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
 
 def _waiting(model: Any) -> int:
     """How many things of this kind wait for somebody; 0 shows no number."""
-    return waiting_messages().count() if model is ParticipantMessage else 0
+    if model is ParticipantMessage:
+        return waiting_messages().count()
+    return submissions_to_review().count() if model is Submission else 0
 
 
 @dataclass(frozen=True)

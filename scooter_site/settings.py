@@ -23,6 +23,8 @@ environ.Env.read_env(BASE_DIR / ".env")
 DEFAULT_SECRET_KEY = "insecure-development-key"  # noqa: S105 - refused below unless DEBUG is on
 DEBUG = env.bool("DEBUG", default=False)
 SECRET_KEY = env.str("SECRET_KEY", default=DEFAULT_SECRET_KEY)
+# Earlier keys, newest first: sessions, links and stored secrets made with them stay good.
+SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1"] if DEBUG else [])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 CSRF_FAILURE_VIEW = "scooter_site.errors.csrf_failure"
@@ -130,6 +132,9 @@ CELERY_BEAT_SCHEDULE = {
     "delete-stale-previews": {"task": "studies.tasks.delete_stale_previews", "schedule": 600.0},
     "resume-lost-builds": {"task": "studies.tasks.resume_lost_builds", "schedule": 300.0},
     "close-timed-out-participations": {"task": "studies.tasks.close_timed_out_participations", "schedule": 300.0},
+    "process-waiting-webhook-events": {"task": "studies.tasks.process_waiting_webhook_events", "schedule": 120.0},
+    "read-panel-studies": {"task": "studies.tasks.read_panel_studies", "schedule": 600.0},
+    "continue-payment-runs": {"task": "studies.tasks.continue_payment_runs", "schedule": 300.0},
     "recompute-outdated-entries": {"task": "leaderboard.tasks.recompute_outdated_entries", "schedule": 120.0},
     "refresh-entries": {"task": "leaderboard.tasks.refresh_entries", "schedule": crontab(hour=2, minute=30)},
     "publish-daily": {"task": "leaderboard.tasks.publish_daily", "schedule": crontab(hour=4, minute=0)},
@@ -321,9 +326,13 @@ SPECTACULAR_SETTINGS = {
 
 # --- Recruitment ----------------------------------------------------------------------------------------------
 
+PROLIFIC_API_URL = env.str("PROLIFIC_API_URL", default="https://api.prolific.com")
 PROLIFIC_COMPLETION_URL = env.str(
     "PROLIFIC_COMPLETION_URL", default="https://app.prolific.com/submissions/complete?cc={code}"
 )
+# Bonuses show in a submission with some delay. One that was asked for this long ago, whose answer was lost, and that is
+# still not there is put before a person.
+BONUS_SHOWS_WITHIN_MINUTES = env.int("BONUS_SHOWS_WITHIN_MINUTES", default=60)
 
 # --- Admin ----------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from django.templatetags.static import static
 from django.urls import include, path
 
 from scooter_site.health import health
+from studies.views.webhooks import prolific_webhook
 
 
 def favicon(request: HttpRequest) -> HttpResponseRedirect:
@@ -20,6 +21,7 @@ urlpatterns = [
     path("account/", include("scooter_site.accounts.urls")),
     path("api/v1/", include("scooter_site.api")),
     path("admin/", admin.site.urls),
+    path("webhooks/prolific/<uuid:key>/", prolific_webhook, name="prolific-webhook"),
     path("health/", health, name="health"),
     path("favicon.ico", favicon),
 ]

@@ -6,8 +6,10 @@ from django.apps import AppConfig
 from django.contrib.auth.models import Group, Permission
 
 RESEARCHERS = "Researchers"
-# By app. Not among them: accounts, API tokens, deleting anything but one's own descriptions and drafts, and the panel's
-# ids of participants (studies.view_participantidentity), which an administrator grants to who pays people.
+# By app. Not among them: accounts, API tokens, deleting anything but one's own descriptions and drafts, and what an
+# administrator grants to who pays people: the panel's ids of participants (studies.view_participantidentity),
+# publishing on Prolific, which spends money (studies.spend_panelstudy), confirming payment runs
+# (studies.confirm_paymentrun), and importing demographics (studies.add_demographics).
 RESEARCHER_PERMISSIONS = {
     "imagedb": (
         "add_attack change_attack delete_attack view_attack add_targetmodel change_targetmodel delete_targetmodel "
@@ -17,7 +19,8 @@ RESEARCHER_PERMISSIONS = {
     ),
     "studies": (
         "add_study change_study view_study view_participation view_decision decide_participation "
-        "view_participantmessage change_participantmessage"
+        "view_participantmessage change_participantmessage add_paymentrun view_paymentrun "
+        "view_workspace add_panelstudy change_panelstudy view_panelstudy view_submission change_submission"
     ),
     "leaderboard": (
         "add_board change_board view_board publish_board view_snapshot view_entry change_entry view_recomputation "

@@ -42,13 +42,20 @@ STOPPED_ON_REQUEST = {130, 143}  # what honcho gives after SIGINT and SIGTERM
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--port", type=int, default=8000)
-    serve(parser.parse_args().port)
+    parser.add_argument("--fake-prolific", type=int, metavar="PORT", help="recruit on a stand-in for Prolific there")
+    options = parser.parse_args()
+    serve(options.port, fake_prolific=options.fake_prolific)
 
 
-def serve(port: int) -> None:
-    """Prepare what changed, start all processes, and end when they have ended."""
+def serve(port: int, *, fake_prolific: int | None = None) -> None:
+    """Prepare what changed, start all processes, and end when they have ended.
+
+    ``fake_prolific``: the port of a stand-in for Prolific, which is started too and is what the site then speaks with.
+    """
     started = float(os.environ.pop("SCOOTER_STARTED", time.time()))
     require_free_port(port)
+    if fake_prolific is not None:
+        require_free_port(fake_prolific)
     only_one = lock_data(port)
     os.chdir(ROOT)
     broker_port, broker_password = free_port(), secrets.token_urlsafe(24)
@@ -58,6 +65,7 @@ def serve(port: int) -> None:
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PORT": str(port),
         "PYTHONUNBUFFERED": "1",
+        **({} if fake_prolific is None else fake_prolific_settings(fake_prolific)),
     }
     admin_password = prepare_if_changed()
     valkey_file = VAR / "valkey.conf"
@@ -68,6 +76,8 @@ def serve(port: int) -> None:
         "valkey": f"{shlex.quote(str(valkey_server()))} {shlex.quote(str(valkey_file))}",
         **parse_procfile((ROOT / "Procfile").read_text()).processes,
     }
+    if fake_prolific is not None:
+        commands["prolific"] = f"python -m scooter_site.demo.fake_prolific --port {fake_prolific}"
     for name, command in commands.items():
         # The web server has both cores to itself until it answers: nobody waits for the others.
         wait = f"while [ ! -e {shlex.quote(str(SERVING))} ]; do sleep 0.1; done; " if name in {"worker", "beat"} else ""
@@ -77,6 +87,15 @@ def serve(port: int) -> None:
     manager.loop()
     only_one.close()
     sys.exit(0 if manager.returncode in STOPPED_ON_REQUEST else manager.returncode)
+
+
+def fake_prolific_settings(port: int) -> dict[str, str]:
+    """What makes the site take the stand-in for Prolific."""
+    address = f"http://127.0.0.1:{port}"
+    return {
+        "PROLIFIC_API_URL": address,
+        "PROLIFIC_COMPLETION_URL": f"{address}/submissions/complete?cc={{code}}",
+    }
 
 
 def lock_data(port: int) -> TextIO:

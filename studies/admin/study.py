@@ -30,8 +30,17 @@ from studies.admin.forms import (
 )
 from studies.admin.monitor import MonitorPages
 from studies.admin.quality import QUALITY_FIELDSET, QualityPages
+from studies.admin.recruitment import RecruitmentPages
 from studies.flow import Outcome
-from studies.models import CompletionCode, ParticipantMessage, Participation, Study, StudyStatus, TextKind
+from studies.models import (
+    CompletionCode,
+    PanelStudy,
+    ParticipantMessage,
+    Participation,
+    Study,
+    StudyStatus,
+    TextKind,
+)
 from studies.pay import amount_due
 from studies.selectors.counting import countable
 from studies.selectors.messages import message_counts
@@ -68,7 +77,7 @@ class CompletionCodeInline(TabularInline):
 
 
 @admin.register(Study)
-class StudyAdmin(MonitorPages, ExportPages, QualityPages, StayOnPage, ModelAdmin):
+class StudyAdmin(MonitorPages, ExportPages, QualityPages, RecruitmentPages, StayOnPage, ModelAdmin):
     list_display = ("title", "status_label", "attack", "target_model", "valid_of_planned", "created_at")
     list_select_related = ("attack", "target_model")
     list_filter = (
@@ -169,10 +178,12 @@ class StudyAdmin(MonitorPages, ExportPages, QualityPages, StayOnPage, ModelAdmin
         return super().has_change_permission(request, obj) and (obj is None or not is_building(obj))
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        """From launch on, everything that an answer may depend on."""
+        """From launch on, everything that an answer may depend on; and what Prolific has given the study."""
+        made_there = ("prolific_study_id",) if obj and PanelStudy.objects.filter(study=obj).exists() else ()
         if obj is None or obj.status in BEFORE_LAUNCH:
-            return ()
-        return tuple(name for name in flatten_fieldsets(self.fieldsets) if name not in life.NEVER_FROZEN)
+            return made_there
+        frozen = (name for name in flatten_fieldsets(self.fieldsets) if name not in life.NEVER_FROZEN)
+        return (*frozen, *made_there)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Only a draft without materials: from then on a study is archived, not deleted."""

@@ -1,6 +1,7 @@
 """Studies and what people answered in them."""
 
 from studies.models.decision import Decision, Verdict
+from studies.models.demographics import Demographics
 from studies.models.materials import (
     ColourPlate,
     CompletionCode,
@@ -21,25 +22,33 @@ from studies.models.participation import (
     ParticipationEvent,
     ParticipationKind,
 )
+from studies.models.payments import BonusBatch, Payment, PaymentRun, PaymentState
+from studies.models.recruitment import PanelStudy, Submission, WebhookEvent, Workspace
 from studies.models.study import AttentionPolicy, Panel, ScaleDirection, ScaleWidget, Study, StudyStatus
 from studies.models.trials import PairTrial, PlateTrial, Rating, RatingChange, Trial, TrialKind
 
 __all__ = [
     "AttentionPolicy",
+    "BonusBatch",
     "ColourPlate",
     "CompletionCode",
     "Dataset",
     "DatasetImage",
     "Decision",
+    "Demographics",
     "FeedbackAnswer",
     "Modification",
     "PairTrial",
     "Panel",
+    "PanelStudy",
     "ParticipantIdentity",
     "ParticipantMessage",
     "Participation",
     "ParticipationEvent",
     "ParticipationKind",
+    "Payment",
+    "PaymentRun",
+    "PaymentState",
     "PlateKind",
     "PlateTrial",
     "Rating",
@@ -51,8 +60,11 @@ __all__ = [
     "Study",
     "StudyStatus",
     "StudyText",
+    "Submission",
     "TextKind",
     "Trial",
     "TrialKind",
     "Verdict",
+    "WebhookEvent",
+    "Workspace",
 ]

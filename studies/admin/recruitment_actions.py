@@ -1,0 +1,125 @@
+"""What a researcher can do with a study on Prolific in each of its states. Each is one call of a service."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from studies.models import PanelStudy
+from studies.recruitment.statuses import PanelStudyStatus as There
+from studies.services import recruitment, recruitment_sync
+from studies.services.recruitment import RecruitmentError
+
+
+@dataclass(frozen=True)
+class RecruitmentAction:
+    """A button. ``states``: where it is offered ("": not made yet); ``spends``: needs the permission to spend money."""
+
+    name: str
+    label: str
+    done: str
+    states: frozenset[str]
+    run: Callable[[PanelStudy, HttpRequest], object]
+    spends: bool = False
+    question: str = ""  # asked first, on a page of its own
+    number: str = ""  # label of the number that it takes
+
+
+def landing_url(panel_study: PanelStudy, request: HttpRequest) -> str:
+    return request.build_absolute_uri(reverse("studies:landing", args=[panel_study.study.slug]))
+
+
+def _number(request: HttpRequest) -> int:
+    given = request.POST.get("number", "")
+    if not given.isascii() or not given.isdigit() or len(given) > 6:
+        raise RecruitmentError(f"“{given}” is no whole number: give the new total.")
+    return int(given)
+
+
+EVERYWHERE_THERE = frozenset(There) - {There.UNPUBLISHED}
+ACTIONS = {
+    action.name: action
+    for action in (
+        RecruitmentAction(
+            "create",
+            "Create the draft on Prolific",
+            "The draft is on Prolific. Nobody sees it before it is published.",
+            frozenset({""}),
+            lambda one, request: recruitment.create_draft(one, landing_url(one, request)),
+        ),
+        RecruitmentAction(
+            "update",
+            "Bring the draft up to date",
+            "The draft on Prolific says what is asked for here.",
+            frozenset({There.UNPUBLISHED}),
+            lambda one, request: recruitment.create_draft(one, landing_url(one, request)),
+        ),
+        RecruitmentAction(
+            "estimate",
+            "Estimate the cost",
+            "Prolific has estimated the cost.",
+            frozenset({"", There.UNPUBLISHED}),
+            lambda one, request: recruitment.estimate_cost(one),
+        ),
+        RecruitmentAction(
+            "publish",
+            "Publish",
+            "The study is published: participants can take it.",
+            frozenset({There.UNPUBLISHED}),
+            lambda one, request: recruitment.publish(one),
+            spends=True,
+            question="Participants can take the study at once, and what they earn is to be paid. From then on only the "
+            "numbers of places and screen-out slots can change, and only up.",
+        ),
+        RecruitmentAction(
+            "pause",
+            "Pause",
+            "Prolific lets nobody new in; who is inside can finish.",
+            frozenset({There.ACTIVE}),
+            lambda one, request: recruitment.pause(one),
+        ),
+        RecruitmentAction(
+            "resume",
+            "Resume",
+            "Prolific lets people in again.",
+            frozenset({There.PAUSED}),
+            lambda one, request: recruitment.resume(one),
+            spends=True,
+        ),
+        RecruitmentAction(
+            "places",
+            "Raise places",
+            "The places have been raised.",
+            frozenset({There.ACTIVE, There.PAUSED, There.AWAITING_REVIEW, There.COMPLETED}),
+            lambda one, request: recruitment.raise_places(one, _number(request)),
+            spends=True,
+            number="New total of places",
+        ),
+        RecruitmentAction(
+            "slots",
+            "Raise screen-out slots",
+            "The screen-out slots have been raised. If Prolific had paused the study for them, resume it.",
+            frozenset({There.ACTIVE, There.PAUSED}),
+            lambda one, request: recruitment.raise_slots(one, _number(request)),
+            spends=True,
+            number="New total of screen-out slots",
+        ),
+        RecruitmentAction(
+            "stop",
+            "Stop",
+            "The study is stopped on Prolific.",
+            frozenset({There.ACTIVE, There.PAUSED}),
+            lambda one, request: recruitment.stop(one),
+            question="Nobody can take the study any more; who is inside can finish. Only more places open it again. To "
+            "stop for a while, pause it instead.",
+        ),
+        RecruitmentAction(
+            "read",
+            "Read from Prolific now",
+            "The study and its submissions have been read.",
+            EVERYWHERE_THERE,
+            lambda one, request: recruitment_sync.read_panel_study(one.pk),
+        ),
+    )
+}

@@ -1,0 +1,159 @@
+"""What a submission's state on the panel means here: for its place, for pay, and whether a person has to decide.
+
+Whether ratings count is decided here, by answers and people, and never by the panel's state: what contradicts is put
+before a person. The table of docs/recruitment.md says the same in words.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from studies.flow import Outcome
+from studies.recruitment.statuses import NO_CODE, SubmissionStatus
+
+REWARDED = {Outcome.COMPLETED, Outcome.ATTENTION_FAILED}
+SCREENED = {Outcome.COLOUR_CHECK_FAILED, Outcome.COMPREHENSION_FAILED}
+
+
+class Pay(StrEnum):
+    """Whether money may move for a submission."""
+
+    WAIT = "wait"  # not submitted yet
+    DUE = "due"  # what its outcome earns
+    DONE = "done"  # the service has paid, whoever told it to: never again
+    NOTHING = "nothing"
+    ASK = "ask"  # a person decides first
+
+
+class Reason(StrEnum):
+    """Why a person has to look at a submission."""
+
+    NO_CODE = "no_code"
+    OTHER_CODE = "other_code"
+    UNFINISHED_HERE = "unfinished_here"
+    NEVER_ARRIVED = "never_arrived"
+    NOT_RETURNED = "not_returned"
+    RETURNED_AFTER_END = "returned_after_end"
+    TIMED_OUT_AFTER_END = "timed_out_after_end"
+    PAID_ELSEWHERE = "paid_elsewhere"
+    REJECTED_ELSEWHERE = "rejected_elsewhere"
+    UNKNOWN_STATE = "unknown_state"
+
+    @property
+    def label(self) -> str:
+        return {
+            Reason.NO_CODE: "Submitted without a code",
+            Reason.OTHER_CODE: "Submitted with a code that was not shown to them",
+            Reason.UNFINISHED_HERE: "Submitted, but not finished here",
+            Reason.NEVER_ARRIVED: "Submitted, but never seen here",
+            Reason.NOT_RETURNED: "Submitted instead of returned",
+            Reason.RETURNED_AFTER_END: "Returned after finishing here",
+            Reason.TIMED_OUT_AFTER_END: "Timed out there, finished here",
+            Reason.PAID_ELSEWHERE: "Paid on Prolific, not what is due",
+            Reason.REJECTED_ELSEWHERE: "Rejected on Prolific",
+            Reason.UNKNOWN_STATE: "In a state that Scooter does not know",
+        }[self]
+
+
+class Offer(StrEnum):
+    """What a person may do about it."""
+
+    APPROVE = "approve"
+    BONUS = "bonus"
+    REQUEST_RETURN = "request_return"
+    NOTHING = "nothing"
+
+    @property
+    def label(self) -> str:
+        return {
+            Offer.APPROVE: "Approve: pay the full reward",
+            Offer.BONUS: "Pay what is due as a bonus",
+            Offer.REQUEST_RETURN: "Ask to return",
+            Offer.NOTHING: "Leave it as it is",
+        }[self]
+
+
+@dataclass(frozen=True)
+class Here:
+    """What the person did here. ``outcome`` None: not ended; ``code``: the one shown at the end."""
+
+    arrived: bool
+    outcome: Outcome | None = None
+    code: str = ""
+
+
+ABSENT = Here(arrived=False)
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """``frees_place``: somebody else may have the dataset of one who is still inside."""
+
+    frees_place: bool
+    pay: Pay
+    reason: Reason | None = None
+    offers: tuple[Offer, ...] = ()
+
+
+def meaning(status: SubmissionStatus, entered_code: str, here: Here) -> Meaning:
+    """What the panel's state and what happened here mean together."""
+    match status:
+        case SubmissionStatus.RESERVED | SubmissionStatus.ACTIVE:
+            return Meaning(False, Pay.WAIT)
+        case SubmissionStatus.AWAITING_REVIEW:
+            return _submitted(entered_code, here)
+        case SubmissionStatus.APPROVED | SubmissionStatus.PARTIALLY_APPROVED:
+            return _paid(here.outcome in REWARDED)
+        case SubmissionStatus.SCREENED_OUT:
+            return _paid(here.outcome in SCREENED, here)
+        case SubmissionStatus.REJECTED:
+            if here.outcome in REWARDED | SCREENED:
+                return Meaning(True, Pay.NOTHING, Reason.REJECTED_ELSEWHERE, (Offer.BONUS, Offer.NOTHING))
+            return Meaning(True, Pay.NOTHING)
+        case SubmissionStatus.RETURNED:
+            return _left(Reason.RETURNED_AFTER_END, here)
+        case SubmissionStatus.TIMED_OUT:
+            return _left(Reason.TIMED_OUT_AFTER_END, here)
+        case SubmissionStatus.UNKNOWN:
+            return Meaning(False, Pay.ASK, Reason.UNKNOWN_STATE, (Offer.NOTHING,))
+
+
+def _submitted(entered_code: str, here: Here) -> Meaning:
+    if not here.arrived:
+        return Meaning(False, Pay.ASK, Reason.NEVER_ARRIVED, (Offer.REQUEST_RETURN, Offer.APPROVE, Offer.NOTHING))
+    if here.outcome is None:
+        return Meaning(False, Pay.ASK, Reason.UNFINISHED_HERE, (Offer.REQUEST_RETURN, Offer.APPROVE, Offer.NOTHING))
+    offers = _offers(here.outcome)
+    if here.outcome not in REWARDED | SCREENED:
+        return Meaning(False, Pay.ASK, Reason.NOT_RETURNED, offers)
+    if entered_code in {"", NO_CODE}:
+        return Meaning(False, Pay.ASK, Reason.NO_CODE, offers)
+    if entered_code != here.code:
+        return Meaning(False, Pay.ASK, Reason.OTHER_CODE, offers)
+    return Meaning(False, Pay.DUE)
+
+
+def _offers(outcome: Outcome) -> tuple[Offer, ...]:
+    """What is offered first is what the outcome earns."""
+    if outcome in REWARDED:
+        return (Offer.APPROVE, Offer.NOTHING)
+    if outcome in SCREENED:
+        return (Offer.REQUEST_RETURN, Offer.BONUS, Offer.APPROVE, Offer.NOTHING)
+    return (Offer.REQUEST_RETURN, Offer.APPROVE, Offer.NOTHING)
+
+
+def _paid(is_what_is_due: bool, here: Here | None = None) -> Meaning:
+    if is_what_is_due:
+        return Meaning(False, Pay.DONE)
+    underpaid = here is not None and here.outcome in REWARDED
+    return Meaning(
+        False, Pay.DONE, Reason.PAID_ELSEWHERE, (Offer.BONUS, Offer.NOTHING) if underpaid else (Offer.NOTHING,)
+    )
+
+
+def _left(reason: Reason, here: Here) -> Meaning:
+    """Returned or timed out. Who was screened out is asked to return, and is paid all the same, as a bonus."""
+    if here.outcome in REWARDED:
+        return Meaning(True, Pay.ASK, reason, (Offer.BONUS, Offer.NOTHING))
+    if here.outcome in SCREENED:
+        return Meaning(True, Pay.DUE)
+    return Meaning(True, Pay.NOTHING)

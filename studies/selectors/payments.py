@@ -1,0 +1,142 @@
+"""What is to be paid, how far payments have got, and what a study has cost so far."""
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Q, QuerySet, Sum
+
+from studies.flow import Outcome
+from studies.models import BonusBatch, PanelStudy, Payment, PaymentRun, PaymentState, Submission
+from studies.models.payments import LIVE, OPEN_STATES
+from studies.pay import amount_due
+from studies.recruitment.money import to_minor
+from studies.recruitment.payloads import ScreenOutPay
+from studies.recruitment.payments import Instruction, Standing, Terms, Way, instructions
+from studies.recruitment.statuses import SubmissionStatus
+from studies.selectors.recruitment import here
+
+CHECKS = {Outcome.COLOUR_CHECK_FAILED: "plate_count", Outcome.COMPREHENSION_FAILED: "comprehension_pair_count"}
+
+
+def terms_of(panel_study: PanelStudy) -> Terms:
+    study = panel_study.study
+    due = {outcome: to_minor(amount_due(outcome, study.rates)) for outcome in Outcome}
+    screen_outs = [due[outcome] for outcome, count in CHECKS.items() if getattr(study, count)]
+    is_fixed = panel_study.screen_out_pay == ScreenOutPay.FIXED and bool(screen_outs)
+    # The same choice as payloads.fixed_screen_out: the service takes one amount, and it is the smallest.
+    return Terms(panel_study.reward_minor, due, min(screen_outs) if is_fixed else 0)
+
+
+def standing_of(submission: Submission) -> Standing:
+    return Standing(
+        status=SubmissionStatus(submission.status),
+        entered_code=submission.entered_code,
+        here=here(submission.participation),
+        settled_reason=submission.settled_reason,
+        settled_with=submission.settled_with,
+        return_requested=submission.return_requested,
+        bonuses_minor=tuple(submission.bonuses_minor or ()),
+    )
+
+
+def with_participations(submissions: QuerySet[Submission]) -> QuerySet[Submission]:
+    return submissions.select_related("participation__completion_code")
+
+
+def due_now(panel_study: PanelStudy) -> list[tuple[Submission, Instruction]]:
+    """Every payment that could be made now, by submission; what is paid or being paid is not among them."""
+    terms = terms_of(panel_study)
+    already = defaultdict(set)
+    for submission_id, way in Payment.objects.filter(LIVE, run__panel_study=panel_study).values_list(
+        "submission_id", "way"
+    ):
+        already[submission_id].add(Way(way))
+    submissions = with_participations(Submission.objects.filter(study=panel_study.study_id)).order_by("id")
+    return [
+        (submission, instruction)
+        for submission in submissions
+        for instruction in instructions(standing_of(submission), terms, already=already[submission.pk])
+    ]
+
+
+@dataclass(frozen=True)
+class Total:
+    """A line of a run's summary; amounts in pence."""
+
+    way: Way
+    people: int
+    amount_minor: int
+    each_minor: list[tuple[int, int]]  # (amount, people)
+
+
+def totals(payments: list[Payment]) -> list[Total]:
+    """By way, in the order of ``Way``."""
+    lines = []
+    for way in Way:
+        amounts = Counter(payment.amount_minor for payment in payments if payment.way == way)
+        if amounts:
+            lines.append(
+                Total(
+                    way,
+                    amounts.total(),
+                    sum(amount * people for amount, people in amounts.items()),
+                    sorted(amounts.items(), reverse=True),
+                )
+            )
+    return lines
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What participants of a study got so far, without fees, in pence: by what the service says about submissions."""
+
+    approved: int
+    approved_minor: int
+    screened_out: int
+    screened_out_minor: int
+    bonuses: int
+    bonuses_minor: int
+
+    @property
+    def total_minor(self) -> int:
+        return self.approved_minor + self.screened_out_minor + self.bonuses_minor
+
+
+def spent(panel_study: PanelStudy) -> Spent:
+    terms = terms_of(panel_study)
+    submissions = Submission.objects.filter(study=panel_study.study_id)
+    approved = submissions.filter(status=SubmissionStatus.APPROVED).count()
+    screened_out = submissions.filter(status=SubmissionStatus.SCREENED_OUT).count()
+    bonuses = Payment.objects.filter(
+        run__panel_study=panel_study, way=Way.BONUS, state__in=[PaymentState.SENT, PaymentState.DONE]
+    )
+    return Spent(
+        approved,
+        approved * terms.reward_minor,
+        screened_out,
+        screened_out * terms.fixed_minor,
+        bonuses.count(),
+        bonuses.aggregate(total=Sum("amount_minor"))["total"] or 0,
+    )
+
+
+def asked_to_return(panel_study: PanelStudy) -> int:
+    """People who were asked to return their submission and have not; the service approves them in the end."""
+    waiting = Submission.objects.filter(study=panel_study.study_id, status=SubmissionStatus.AWAITING_REVIEW)
+    returning = Q(payments__way=Way.RETURN, payments__state=PaymentState.DONE)
+    return waiting.filter(Q(return_requested=True) | returning).distinct().count()
+
+
+def runs_to_work_on() -> QuerySet[PaymentRun]:
+    """Confirmed, with something open in them: begun now, or left by a worker that was lost."""
+    return PaymentRun.objects.filter(confirmed_at__isnull=False, finished_at__isnull=True)
+
+
+def unclear_batches(run: PaymentRun, asked_before: datetime) -> QuerySet[BonusBatch]:
+    """Bonuses asked for so long ago that the service would show them, and that it neither showed nor refused."""
+    return run.batches.filter(pay_requested_at__lt=asked_before, payments__state=PaymentState.CLAIMED).distinct()
+
+
+def open_payments(run: PaymentRun) -> QuerySet[Payment]:
+    return run.payments.filter(state__in=OPEN_STATES)

@@ -1,0 +1,54 @@
+"""How recruitment stands: submissions beside participations, what waits for a person, what is to be read again."""
+
+from datetime import datetime
+
+from django.db.models import Count, Q, QuerySet
+
+from studies.flow import Outcome
+from studies.models import PanelStudy, Participation, Submission, WebhookEvent
+from studies.recruitment.review import ABSENT, Here
+from studies.recruitment.statuses import PanelStudyStatus, SubmissionStatus
+
+
+def here(participation: Participation | None) -> Here:
+    """What the person of a submission did here."""
+    if participation is None:
+        return ABSENT
+    code = participation.completion_code
+    return Here(
+        arrived=True,
+        outcome=Outcome(participation.outcome) if participation.outcome else None,
+        code=code.code if code else "",
+    )
+
+
+def submissions_to_review() -> QuerySet[Submission]:
+    """Those that a person has to decide about."""
+    return Submission.objects.exclude(review_reason="")
+
+
+def submission_counts(panel_study: PanelStudy) -> dict[str, int]:
+    """Submissions of a study by status."""
+    rows = Submission.objects.filter(study=panel_study.study_id).order_by().values_list("status")
+    return dict(rows.annotate(Count("id")))
+
+
+def is_out_of_slots(panel_study: PanelStudy) -> bool:
+    """Whether Prolific has paused the study because every fixed screen-out is used: raise the slots, then resume."""
+    if panel_study.status != PanelStudyStatus.PAUSED or panel_study.slots_there is None:
+        return False
+    screened_out = Submission.objects.filter(study=panel_study.study_id, status=SubmissionStatus.SCREENED_OUT)
+    return screened_out.count() >= panel_study.slots_there
+
+
+def studies_to_read(finished_not_since: datetime) -> QuerySet[PanelStudy]:
+    """Studies on the panel that may have changed: published ones, and finished ones not read since then."""
+    there = PanelStudy.objects.exclude(study__prolific_study_id="").exclude(
+        status__in=["", PanelStudyStatus.UNPUBLISHED]
+    )
+    return there.exclude(Q(status=PanelStudyStatus.COMPLETED) & Q(read_at__gte=finished_not_since))
+
+
+def waiting_events(received_before: datetime) -> QuerySet[WebhookEvent]:
+    """Events whose task was lost or could not reach the service."""
+    return WebhookEvent.objects.filter(processed_at__isnull=True, received_at__lt=received_before)

@@ -1,0 +1,370 @@
+"""Carrying out confirmed payment runs, each payment exactly once, whatever happens on the way.
+
+``execute`` may be called again at any time, by several workers, and after a worker was killed anywhere in it. It only
+does what is certain not to have been done:
+
+- Approving, rejecting: doing it twice is doing it once there, so it is repeated until the service's state shows it.
+- Asking to return: claimed before the call and never repeated; it is a message, and at worst one is missing.
+- Bonuses: the payment that the service would make twice. Setting up a batch pays nothing, so a batch whose id was lost
+  is set up anew. Paying is claimed first, in a transaction of its own; whatever happens after that, the call is not
+  made again. What then became of it is read in the submissions' own bonuses, which may lag. What stays unclear is put
+  before a person (``declare_unpaid``).
+
+No database transaction is open while the service is asked.
+"""
+
+import logging
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from studies.models import BonusBatch, Payment, PaymentRun, PaymentState, Submission
+from studies.models.payments import OPEN_STATES
+from studies.recruitment.answers import SubmissionState
+from studies.recruitment.client import ProlificClient
+from studies.recruitment.errors import Ambiguous, NotFound, ProlificError, Refused
+from studies.recruitment.money import to_major
+from studies.recruitment.payloads import MOST_APPROVALS, MOST_BONUSES
+from studies.recruitment.payments import Way, instructions
+from studies.recruitment.review import Offer, Reason
+from studies.recruitment.statuses import SubmissionStatus
+from studies.selectors.payments import standing_of, terms_of, unclear_batches, with_participations
+from studies.services.payments import PaymentRefused
+from studies.services.pointer import record
+from studies.services.recruitment import RecruitmentError, client_of
+from studies.services.recruitment_sync import apply
+
+logger = logging.getLogger(__name__)
+
+RETURN_REASON = "The study ended early for you. Please return your submission; your time is then paid as a bonus."
+# Longer than any call; what was claimed before that is in nobody's hands any more.
+CALL_TAKES = timedelta(minutes=5)
+VERDICTS = {Way.APPROVE: SubmissionStatus.APPROVED, Way.REJECT: SubmissionStatus.REJECTED}
+
+
+def execute(run_id: int) -> None:
+    """Go on with a confirmed run as far as the service lets us. What is left is tried again by the next call."""
+    run = PaymentRun.objects.select_related("panel_study__study", "panel_study__workspace").get(pk=run_id)
+    if run.confirmed_at is None or run.finished_at is not None:
+        return
+    error = ""
+    try:
+        with client_of(run.panel_study.workspace) as client:
+            _give_verdicts(client, run)
+            _ask_for_returns(client, run)
+            _pay_bonuses(client, run)
+            _see_what_was_paid(client, run)
+    except (ProlificError, RecruitmentError) as failure:
+        logger.warning("%s is not finished: %s", run, failure)
+        error = failure.text if isinstance(failure, ProlificError) else str(failure)
+    _finish(run, error)
+
+
+def _finish(run: PaymentRun, error: str) -> None:
+    is_open = run.payments.filter(state__in=OPEN_STATES).exists()
+    run.error = error
+    run.finished_at = None if is_open else timezone.now()
+    run.save(update_fields=["error", "finished_at"])
+
+
+# --- Approving and rejecting ----------------------------------------------------------------------------------
+
+
+def _give_verdicts(client: ProlificClient, run: PaymentRun) -> None:
+    if not _of(run, *VERDICTS).exists():
+        return
+    _see_verdicts(client, run)
+    waiting = list(_of(run, *VERDICTS))
+    for payment in waiting:
+        if payment.way == Way.REJECT:
+            _give_one(client, payment)
+    approvals = [payment for payment in waiting if payment.way == Way.APPROVE]
+    for start in range(0, len(approvals), MOST_APPROVALS):
+        _approve(client, approvals[start : start + MOST_APPROVALS])
+    _see_verdicts(client, run)
+
+
+def _see_verdicts(client: ProlificClient, run: PaymentRun) -> None:
+    """Read how all submissions stand: close what is as it should be, and give up what can no longer become so."""
+    asked_at = timezone.now()
+    states = {state.id: state for state in client.submissions(run.panel_study.panel_id)}
+    for payment in _of(run, *VERDICTS):
+        state = states.get(payment.submission.submission_id)
+        if state is None or state.status == SubmissionStatus.AWAITING_REVIEW:
+            continue
+        apply(run.panel_study, state, asked_at)
+        if state.status == VERDICTS[Way(payment.way)]:
+            _done(payment)
+        else:
+            _fail([payment], f"On Prolific the submission is “{state.status.label}”, so it was left as it is.")
+
+
+def _approve(client: ProlificClient, payments: Sequence[Payment]) -> None:
+    _claim(payments)
+    try:
+        client.approve([payment.submission.submission_id for payment in payments])
+    except Refused as error:
+        # All for the sake of one; that one is found by approving each by itself.
+        logger.warning("%s; approving one by one", error)
+        for payment in payments:
+            _give_one(client, payment)
+        return
+    _move(payments, PaymentState.CLAIMED, PaymentState.SENT)
+
+
+def _give_one(client: ProlificClient, payment: Payment) -> None:
+    _claim([payment])
+    submission_id = payment.submission.submission_id
+    try:
+        if payment.way == Way.REJECT:
+            client.reject(submission_id, category=payment.rejection_category, message=payment.rejection_message)
+        else:
+            client.transition_submission(submission_id, "APPROVE")
+    except Refused as error:
+        _fail([payment], error.text)
+        return
+    _move([payment], PaymentState.CLAIMED, PaymentState.SENT)
+
+
+# --- Asking for returns ---------------------------------------------------------------------------------------
+
+
+def _ask_for_returns(client: ProlificClient, run: PaymentRun) -> None:
+    for payment in _of(run, Way.RETURN):
+        if payment.state == PaymentState.CLAIMED:
+            # By a worker that was lost, or by one that is just asking.
+            if payment.claimed_at is None or payment.claimed_at > timezone.now() - CALL_TAKES:
+                continue
+        elif not _claim([payment]):
+            continue
+        else:
+            try:
+                client.request_return(payment.submission.submission_id, [RETURN_REASON])
+            except Refused as error:
+                _fail([payment], error.text)
+                continue
+            except Ambiguous as error:
+                logger.warning("%s; it is not asked for again", error)
+            except ProlificError:
+                _move([payment], PaymentState.CLAIMED, PaymentState.PLANNED)
+                raise
+        _done(payment)
+
+
+# --- Bonuses --------------------------------------------------------------------------------------------------
+
+
+def _pay_bonuses(client: ProlificClient, run: PaymentRun) -> None:
+    _refuse_changed(client, run)
+    _divide(run)
+    for batch in run.batches.filter(pay_requested_at__isnull=True, payments__state=PaymentState.PLANNED).distinct():
+        if batch.batch_id or _set_up(client, batch):
+            _pay(client, batch)
+
+
+def _refuse_changed(client: ProlificClient, run: PaymentRun) -> None:
+    """Read each submission anew, and give up bonuses that are no longer due or were paid by somebody else."""
+    terms = terms_of(run.panel_study)
+    for payment in _of(run, Way.BONUS).filter(state=PaymentState.PLANNED, batch__isnull=True):
+        submission = _read(client, run, payment)
+        if submission is None:
+            _fail([payment], "Prolific knows no such submission.")
+            continue
+        amounts = {
+            one.way: one.amount_minor for one in instructions(standing_of(submission), terms) if one.way == Way.BONUS
+        }
+        if amounts.get(Way.BONUS) == payment.amount_minor:
+            continue
+        if submission.bonuses_minor:
+            _fail([payment], "Prolific shows a bonus that was not paid from here: look at it there first.")
+        else:
+            _fail([payment], f"It is no longer due: the submission is “{submission.get_status_display()}”.")
+
+
+def _divide(run: PaymentRun) -> None:
+    """Put bonuses into batches of what the service takes at once."""
+    with transaction.atomic():
+        # Locked, so that two workers do not both put a payment into a batch.
+        PaymentRun.objects.select_for_update(of=("self",)).get(pk=run.pk)
+        free = list(
+            _of(run, Way.BONUS).filter(state=PaymentState.PLANNED, batch__isnull=True).values_list("id", flat=True)
+        )
+        for start in range(0, len(free), MOST_BONUSES):
+            _new_batch(run, free[start : start + MOST_BONUSES])
+
+
+def _new_batch(run: PaymentRun, payment_ids: Sequence[int]) -> BonusBatch:
+    batch = BonusBatch.objects.create(run=run)
+    Payment.objects.filter(pk__in=payment_ids).update(batch=batch)
+    return batch
+
+
+def _set_up(client: ProlificClient, batch: BonusBatch) -> bool:
+    """Have the service prepare the batch, which pays nothing. False: it will not be paid, or not in this batch."""
+    payments = _of_batch(batch, PaymentState.PLANNED)
+    amounts = [(payment.submission.submission_id, to_major(payment.amount_minor)) for payment in payments]
+    try:
+        answer = client.set_up_bonuses(batch.run.panel_study.panel_id, amounts)
+    except Refused as error:
+        if len(payments) == 1:
+            _fail(payments, error.text)
+        else:
+            # All for the sake of one; each gets a batch of its own, which the next call of ``execute`` pays.
+            logger.warning("%s; paying one by one", error)
+            with transaction.atomic():
+                for payment in payments:
+                    _new_batch(batch.run, [payment.pk])
+            for single in BonusBatch.objects.filter(payments__in=payments):
+                if _set_up(client, single):
+                    _pay(client, single)
+        return False
+    due = sum(payment.amount_minor for payment in payments)
+    if answer.amount_minor != due:
+        _fail(payments, f"Prolific would have paid {to_major(answer.amount_minor)}, but {to_major(due)} is due.")
+        return False
+    # Another worker may have been faster: then its batch is the one that is paid.
+    BonusBatch.objects.filter(pk=batch.pk, batch_id="").update(batch_id=answer.id, total_minor=answer.total_minor)
+    batch.refresh_from_db()
+    return True
+
+
+def _pay(client: ProlificClient, batch: BonusBatch) -> None:
+    if not _claim_batch(batch):
+        return
+    payments = _of_batch(batch, PaymentState.CLAIMED)
+    try:
+        client.pay_bonuses(batch.batch_id)
+    except Ambiguous as error:
+        logger.warning("%s; the bonuses are read before anything else is done", error)
+        _note(payments, error.text)
+        return
+    except ProlificError as error:
+        # Certainly not paid: refused, or never reached.
+        with transaction.atomic():
+            BonusBatch.objects.filter(pk=batch.pk).update(pay_requested_at=None)
+            _move(payments, PaymentState.CLAIMED, PaymentState.PLANNED)
+            if isinstance(error, Refused):
+                _fail(payments, error.text)
+        if not isinstance(error, Refused):
+            raise
+        return
+    _move(payments, PaymentState.CLAIMED, PaymentState.SENT)
+
+
+def _claim_batch(batch: BonusBatch) -> bool:
+    """Note, and commit, that the batch is about to be paid. Whoever gets True is the only one who may pay it."""
+    with transaction.atomic():
+        won = BonusBatch.objects.filter(pk=batch.pk, pay_requested_at__isnull=True).update(
+            pay_requested_at=timezone.now()
+        )
+        if won:
+            batch.payments.filter(state=PaymentState.PLANNED).update(
+                state=PaymentState.CLAIMED, claimed_at=timezone.now()
+            )
+    return bool(won)
+
+
+def _see_what_was_paid(client: ProlificClient, run: PaymentRun) -> None:
+    """Look for the bonuses in the submissions. One that is there proves that its whole batch was taken on."""
+    for payment in _of(run, Way.BONUS).filter(state__in=[PaymentState.CLAIMED, PaymentState.SENT]):
+        submission = _read(client, run, payment)
+        if submission is not None and payment.amount_minor in (submission.bonuses_minor or []):
+            _done(payment)
+            if payment.batch is not None:
+                _move(_of_batch(payment.batch, PaymentState.CLAIMED), PaymentState.CLAIMED, PaymentState.SENT)
+
+
+def settled_before() -> Any:
+    """Bonuses asked for before this are shown by the service by now, if it has paid them."""
+    return timezone.now() - timedelta(minutes=settings.BONUS_SHOWS_WITHIN_MINUTES)
+
+
+def declare_unpaid(run: PaymentRun, by: str) -> int:
+    """A person says that the unclear bonuses were not paid; they are due again, in a new run. How many there are.
+
+    The service is asked once more, and what it shows by now is not among them. Raises ProlificError, RecruitmentError,
+    and PaymentRefused where nothing is unclear.
+    """
+    with client_of(run.panel_study.workspace) as client:
+        _see_what_was_paid(client, run)
+    with transaction.atomic():
+        PaymentRun.objects.select_for_update(of=("self",)).get(pk=run.pk)
+        batches = list(unclear_batches(run, settled_before()))
+        payments = list(_of(run, Way.BONUS).filter(batch__in=batches, state=PaymentState.CLAIMED))
+        if not payments:
+            raise PaymentRefused(
+                "Nothing is unclear any more: Prolific shows the bonuses, or they are too new to tell."
+            )
+        _fail(payments, f"Not paid, said {by}: Prolific showed no such bonus.")
+    _finish(run, "")
+    return len(payments)
+
+
+# --- States ---------------------------------------------------------------------------------------------------
+
+
+def _of(run: PaymentRun, *ways: Way) -> Any:
+    """Open payments of these ways."""
+    return run.payments.filter(way__in=ways, state__in=OPEN_STATES).select_related("submission", "batch")
+
+
+def _of_batch(batch: BonusBatch, state: PaymentState) -> list[Payment]:
+    return list(batch.payments.filter(state=state).select_related("submission"))
+
+
+def _read(client: ProlificClient, run: PaymentRun, payment: Payment) -> Submission | None:
+    """The submission as it stands there now, with its bonuses; None if there is no such submission."""
+    asked_at = timezone.now()
+    try:
+        state: SubmissionState = client.submission(payment.submission.submission_id)
+    except NotFound:
+        return None
+    apply(run.panel_study, state, asked_at)
+    return with_participations(Submission.objects.all()).get(pk=payment.submission_id)
+
+
+def _claim(payments: Sequence[Payment]) -> int:
+    """Committed before the call, so that a worker that is lost leaves a trace of it."""
+    ids = [payment.pk for payment in payments]
+    planned = Payment.objects.filter(pk__in=ids, state=PaymentState.PLANNED)
+    return planned.update(state=PaymentState.CLAIMED, claimed_at=timezone.now())
+
+
+def _move(payments: Sequence[Payment], before: PaymentState, after: PaymentState) -> None:
+    """Only from the state that is expected: another worker may have got further."""
+    ids = [payment.pk for payment in payments]
+    Payment.objects.filter(pk__in=ids, state=before).update(state=after)
+
+
+def _note(payments: Sequence[Payment], text: str) -> None:
+    Payment.objects.filter(pk__in=[payment.pk for payment in payments]).update(error=text)
+
+
+def _fail(payments: Sequence[Payment], text: str) -> None:
+    ids = [payment.pk for payment in payments]
+    Payment.objects.filter(pk__in=ids, state__in=OPEN_STATES).update(state=PaymentState.FAILED, error=text)
+
+
+def _done(payment: Payment) -> None:
+    """The service's own state shows it. Put on record with the participation, once."""
+    with transaction.atomic():
+        moved = Payment.objects.filter(pk=payment.pk, state__in=OPEN_STATES).update(
+            state=PaymentState.DONE, done_at=timezone.now(), error=""
+        )
+        if not moved:
+            return
+        submission = Submission.objects.select_related("participation").get(pk=payment.submission_id)
+        if payment.way == Way.REJECT:
+            # Our own rejection is nothing that somebody has to look at.
+            submission.settled_reason, submission.settled_with = Reason.REJECTED_ELSEWHERE, Offer.NOTHING
+            submission.settled_by = payment.run.confirmed_by.get_username() if payment.run.confirmed_by else ""
+            submission.settled_at, submission.review_reason = timezone.now(), ""
+            submission.save(
+                update_fields=["settled_reason", "settled_with", "settled_by", "settled_at", "review_reason"]
+            )
+        if submission.participation:
+            record(submission.participation, f"payment_{payment.way}", amount_minor=payment.amount_minor)

@@ -1,0 +1,362 @@
+"""Our studies on Prolific: made there, published, paused, resumed, stopped, enlarged. Each asks first and writes after.
+
+No database transaction is open while the service is asked. What it answers is stored as its state; after an answer that
+was lost, its state is read instead of asking again.
+"""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from html import escape
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from scooter_site.common.encryption import CannotDecrypt
+from studies.flow import Outcome
+from studies.models import PanelStudy, Study, StudyStatus, Workspace
+from studies.pay import amount_due
+from studies.recruitment import payloads
+from studies.recruitment.answers import PanelStudyState
+from studies.recruitment.client import ProlificClient
+from studies.recruitment.errors import Ambiguous, ProlificError, Refused
+from studies.recruitment.filters import Candidate, candidates, in_words, selection
+from studies.recruitment.money import to_major, to_minor
+from studies.recruitment.payloads import ScreenOutPay, StudyPlan
+from studies.recruitment.statuses import PanelStudyStatus
+
+# A request that creates takes seconds; one that was begun this long ago has ended one way or another.
+CREATION_TAKES = timedelta(minutes=2)
+# Of the types that the service has, those that something here depends on.
+WEBHOOK_EVENTS = ("submission.status.change", "study.status.change")
+
+
+class RecruitmentError(Exception):
+    """This cannot be done; the message is for people and says what to do."""
+
+
+def client_of(workspace: Workspace) -> ProlificClient:
+    """Access to the workspace; use as a context manager. Raises RecruitmentError where there is no usable token."""
+    try:
+        token = workspace.token
+    except CannotDecrypt:
+        raise RecruitmentError(
+            f"The token of {workspace} was stored under another SECRET_KEY: enter it again."
+        ) from None
+    if not token:
+        raise RecruitmentError(f"{workspace} has no token: enter one.")
+    return ProlificClient(token, base_url=settings.PROLIFIC_API_URL)
+
+
+def set_up_webhooks(workspace: Workspace, target_url: str) -> None:
+    """Have the workspace tell ``target_url`` what changes, signed with a new secret. May be called again.
+
+    The secret is stored before anything is subscribed, so that no event comes that could not be believed.
+    """
+    with client_of(workspace) as client:
+        workspace.webhook_secret = client.new_webhook_secret(workspace.workspace_id)
+        workspace.webhooks_set_up_at = None
+        workspace.save(update_fields=["encrypted_webhook_secret", "webhooks_set_up_at"])
+        there = client.webhook_subscriptions(workspace.workspace_id)
+        told = {one.event_type for one in there if one.target_url == target_url and one.is_enabled}
+        for event_type in WEBHOOK_EVENTS:
+            if event_type not in told:
+                client.subscribe(workspace.workspace_id, event_type, target_url)
+    workspace.webhooks_set_up_at = timezone.now()
+    workspace.save(update_fields=["webhooks_set_up_at"])
+
+
+# --- What is asked for ----------------------------------------------------------------------------------------
+
+
+def screen_outs(study: Study) -> dict[Outcome, Any]:
+    """What is due to who fails a check before the main study, for the checks that the study has."""
+    checks = {
+        Outcome.COLOUR_CHECK_FAILED: study.plate_count,
+        Outcome.COMPREHENSION_FAILED: study.comprehension_pair_count,
+    }
+    return {outcome: amount_due(outcome, study.rates) for outcome, count in checks.items() if count}
+
+
+def suggested(study: Study) -> dict[str, Any]:
+    """Fields of a PanelStudy to begin with."""
+    return {
+        "name": study.public_title,
+        "description": (
+            f"You will look at {study.trial_count} images, one after the other, and rate each of them.\n\n"
+            "You need a computer with a mouse or touchpad, and a bright screen without a colour filter. There is a "
+            "short check first; if you do not pass it, the study ends there and you are paid for your time."
+        ),
+        "places": study.place_count,
+        "minutes": max(1, int(study.minutes_complete.to_integral_value())),
+        "reward_minor": to_minor(amount_due(Outcome.COMPLETED, study.rates)),
+        "screen_out_slots": -(-study.place_count // 4),
+        "screen_out_pay": ScreenOutPay.FIXED,
+    }
+
+
+def plan_of(panel_study: PanelStudy, landing_url: str) -> StudyPlan:
+    study = panel_study.study
+    codes = {Outcome(code.outcome): code.code for code in study.completion_codes.all()}
+    return StudyPlan(
+        name=panel_study.name,
+        internal_name=internal_name(panel_study),
+        description=as_html(panel_study.description),
+        landing_url=landing_url,
+        places=panel_study.places,
+        minutes=panel_study.minutes,
+        reward_major=to_major(panel_study.reward_minor),
+        codes=codes,
+        screen_out_pay=ScreenOutPay(panel_study.screen_out_pay),
+        screen_out_major=screen_outs(study),
+        screen_out_slots=panel_study.screen_out_slots,
+        most_at_once=panel_study.most_at_once,
+        reference=f"scooter {panel_study.reference.hex}",
+        project_id=panel_study.workspace.project_id,
+        filters=panel_study.filters,
+    )
+
+
+def internal_name(panel_study: PanelStudy) -> str:
+    return f"{panel_study.study.title[:80]} ({panel_study.reference.hex[:12]})"
+
+
+def as_html(text: str) -> str:
+    """Paragraphs, in the few tags that Prolific keeps."""
+    paragraphs = [part.strip() for part in text.replace("\r\n", "\n").split("\n\n") if part.strip()]
+    return "".join(f"<p>{escape(part)}</p>" for part in paragraphs)
+
+
+# --- Filters and cost -----------------------------------------------------------------------------------------
+
+
+def filter_candidates(workspace: Workspace) -> list[Candidate]:
+    """Prescreeners of the workspace that ask for colour vision and English. Raises ProlificError."""
+    with client_of(workspace) as client:
+        return candidates(client.filters(workspace.workspace_id))
+
+
+def confirm_filters(panel_study: PanelStudy, chosen: list[tuple[Candidate, list[str]]], confirmed_by: str) -> int:
+    """Store what a person has read and confirmed, and give how many people it lets in (0: fewer than 25)."""
+    _refuse_if_published(panel_study)
+    filters = [selection(candidate, keys) for candidate, keys in chosen if keys]
+    with client_of(panel_study.workspace) as client:
+        count = client.eligible_count(filters, panel_study.workspace.workspace_id)
+    panel_study.filters = filters
+    panel_study.filters_in_words = [in_words(candidate, keys) for candidate, keys in chosen if keys]
+    panel_study.filters_confirmed_by = confirmed_by
+    panel_study.filters_confirmed_at = timezone.now()
+    panel_study.save(update_fields=["filters", "filters_in_words", "filters_confirmed_by", "filters_confirmed_at"])
+    return count
+
+
+def estimate_cost(panel_study: PanelStudy) -> int:
+    """The service's own estimate in minor units, fees and taxes included: all places, and all screen-out slots.
+
+    It calculates places; fixed screen-outs bear the same fees, so their share is added in proportion, rounded up.
+    """
+    reward, places = panel_study.reward_minor, panel_study.places
+    with client_of(panel_study.workspace) as client:
+        total = client.cost_minor(reward, places)
+    total += -(-screen_out_minor(panel_study) * total // (reward * places))
+    panel_study.estimated_cost_minor = total
+    panel_study.estimated_at = timezone.now()
+    panel_study.save(update_fields=["estimated_cost_minor", "estimated_at"])
+    return total
+
+
+def screen_out_minor(panel_study: PanelStudy) -> int:
+    """What all fixed screen-out slots together pay to participants; 0 without any."""
+    due = screen_outs(panel_study.study)
+    if panel_study.screen_out_pay != ScreenOutPay.FIXED or not due:
+        return 0
+    return panel_study.screen_out_slots * to_minor(min(due.values()))
+
+
+# --- Life there -----------------------------------------------------------------------------------------------
+
+
+def create_draft(panel_study: PanelStudy, landing_url: str) -> PanelStudy:
+    """Make the study on Prolific, or bring its draft there up to date. Nobody sees a draft.
+
+    Called again after an answer that was lost, it finds the study that was made, by its internal name.
+    Raises RecruitmentError or ProlificError.
+    """
+    if panel_study.panel_id:
+        _refuse_if_published(panel_study)
+        with client_of(panel_study.workspace) as client:
+            payload = payloads.study_payload(plan_of(panel_study, landing_url))
+            return store(panel_study, client.update_study(panel_study.panel_id, payload))
+    made_before = _claim_creation(panel_study)
+    with client_of(panel_study.workspace) as client:
+        state = _find_made(client, panel_study) if made_before else None
+        if state is None:
+            state = _create(client, panel_study, landing_url)
+    return store(panel_study, state)
+
+
+def _claim_creation(panel_study: PanelStudy) -> bool:
+    """Note, before it is asked for, that the study is being made. True: it may have been made before."""
+    now = timezone.now()
+    with transaction.atomic():
+        locked = PanelStudy.objects.select_for_update(of=("self",)).select_related("study").get(pk=panel_study.pk)
+        if locked.panel_id:
+            raise RecruitmentError("The study has been made on Prolific meanwhile.")
+        if locked.creation_begun_at and now - locked.creation_begun_at < CREATION_TAKES and not locked.sync_error:
+            raise RecruitmentError("The study is just being made on Prolific. Look again in two minutes.")
+        made_before = locked.creation_begun_at is not None
+        locked.creation_begun_at, locked.sync_error = now, ""
+        locked.save(update_fields=["creation_begun_at", "sync_error"])
+    return made_before
+
+
+def _create(client: ProlificClient, panel_study: PanelStudy, landing_url: str) -> PanelStudyState:
+    try:
+        return client.create_study(payloads.study_payload(plan_of(panel_study, landing_url)))
+    except Ambiguous as error:
+        if found := _find_made(client, panel_study):
+            return found
+        _note_failure(panel_study, error)
+        raise
+    except ProlificError as error:
+        _note_failure(panel_study, error)
+        if isinstance(error, Refused) and panel_study.screen_out_pay == ScreenOutPay.FIXED:
+            error.text += (
+                " If your workspace has no fixed screen-out payments, choose “Manual review” for who fails a check, "
+                "and try again."
+            )
+        raise
+
+
+def _find_made(client: ProlificClient, panel_study: PanelStudy) -> PanelStudyState | None:
+    name = internal_name(panel_study)
+    return next((one for one in client.studies(panel_study.workspace.project_id) if one.internal_name == name), None)
+
+
+def _note_failure(panel_study: PanelStudy, error: ProlificError) -> None:
+    panel_study.sync_error = error.text
+    panel_study.save(update_fields=["sync_error"])
+
+
+def publish(panel_study: PanelStudy) -> PanelStudy:
+    """Let people in; from now on only places and slots change, and only up."""
+    if panel_study.study.status != StudyStatus.RUNNING:
+        raise RecruitmentError(
+            "Launch the study here first: participants would find it closed and could only return their submission."
+        )
+    if panel_study.estimated_cost_minor is None:
+        raise RecruitmentError("Have the cost estimated first.")
+    return _transition(panel_study, "PUBLISH", {PanelStudyStatus.ACTIVE, PanelStudyStatus.PUBLISHING})
+
+
+def pause(panel_study: PanelStudy) -> PanelStudy:
+    """Let nobody new in; who is inside can finish."""
+    return _transition(panel_study, "PAUSE", {PanelStudyStatus.PAUSED})
+
+
+def resume(panel_study: PanelStudy) -> PanelStudy:
+    return _transition(panel_study, "START", {PanelStudyStatus.ACTIVE})
+
+
+def stop(panel_study: PanelStudy) -> PanelStudy:
+    """End it there; only more places open it again."""
+    return _transition(panel_study, "STOP", {PanelStudyStatus.COMPLETED, PanelStudyStatus.AWAITING_REVIEW})
+
+
+def raise_places(panel_study: PanelStudy, places: int) -> PanelStudy:
+    """Set a higher total of places, which also opens a completed study again."""
+    now = panel_study.places_there or panel_study.places
+    if places <= now:
+        raise RecruitmentError(f"There are {now} places: Prolific only takes a larger number.")
+    return _change(panel_study, lambda state: {"total_available_places": places}, places=places)
+
+
+def raise_slots(panel_study: PanelStudy, slots: int) -> PanelStudy:
+    """Set a higher total of fixed screen-outs. A study that Prolific paused for want of slots is then to be resumed."""
+    now = panel_study.slots_there
+    if now is None:
+        raise RecruitmentError("No code of this study has a fixed screen-out payment.")
+    if slots <= now:
+        raise RecruitmentError(f"There are {now} slots: Prolific only takes a larger number.")
+    return _change(
+        panel_study,
+        lambda state: {"completion_codes": payloads.with_slots(state.codes, slots)},
+        screen_out_slots=slots,
+    )
+
+
+def refresh(panel_study: PanelStudy) -> PanelStudy:
+    """Read how the study stands there."""
+    with client_of(panel_study.workspace) as client:
+        return store(panel_study, client.study(_panel_id(panel_study)))
+
+
+def _transition(panel_study: PanelStudy, action: str, reached: set[PanelStudyStatus]) -> PanelStudy:
+    """Ask for it, then read what has become of it: after a lost answer, and where somebody else did it before."""
+    panel_id = _panel_id(panel_study)
+    with client_of(panel_study.workspace) as client:
+        failure: ProlificError | None = None
+        try:
+            client.transition_study(panel_id, action)
+        except (Ambiguous, Refused) as error:
+            failure = error
+        store(panel_study, client.study(panel_id))
+    if failure is not None and panel_study.status not in reached:
+        raise failure
+    return panel_study
+
+
+def _change(
+    panel_study: PanelStudy,
+    changes: Callable[[PanelStudyState], dict[str, Any]],
+    **fields: int,
+) -> PanelStudy:
+    panel_id = _panel_id(panel_study)
+    with client_of(panel_study.workspace) as client:
+        state = client.update_study(panel_id, changes(client.study(panel_id)))
+        for name, value in fields.items():
+            setattr(panel_study, name, value)
+        panel_study.estimated_cost_minor = None  # of what there was before
+        panel_study.save(update_fields=[*fields, "estimated_cost_minor"])
+        store(panel_study, state)
+    estimate_cost(panel_study)
+    return panel_study
+
+
+def store(panel_study: PanelStudy, state: PanelStudyState, read_at: datetime | None = None) -> PanelStudy:
+    """Keep how the study stands there. The id that it has there becomes that of our study."""
+    with transaction.atomic():
+        if not panel_study.study.prolific_study_id:
+            Study.objects.filter(pk=panel_study.study_id).update(prolific_study_id=state.id)
+            panel_study.study.prolific_study_id = state.id
+        panel_study.status = state.status
+        panel_study.raw_status = state.raw_status[:50]
+        panel_study.places_there = state.places
+        panel_study.places_taken = state.places_taken
+        panel_study.slots_there = payloads.screen_out_slots(state.codes)
+        panel_study.read_at = read_at or timezone.now()
+        panel_study.sync_error = ""
+        panel_study.save(
+            update_fields=[
+                "status",
+                "raw_status",
+                "places_there",
+                "places_taken",
+                "slots_there",
+                "read_at",
+                "sync_error",
+            ]
+        )
+    return panel_study
+
+
+def _panel_id(panel_study: PanelStudy) -> str:
+    if not panel_study.panel_id:
+        raise RecruitmentError("The study has not been made on Prolific yet.")
+    return panel_study.panel_id
+
+
+def _refuse_if_published(panel_study: PanelStudy) -> None:
+    if panel_study.status not in {"", PanelStudyStatus.UNPUBLISHED}:
+        raise RecruitmentError("The study has been published on Prolific: only places and slots can still change.")

@@ -1,0 +1,259 @@
+"""Staying in step with Prolific: what its webhooks and a slow poll tell us to read, and what follows from it here.
+
+An event only says what to read again, so that events may come late, twice, and in any order.
+"""
+
+import logging
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.utils import timezone
+
+from studies.flow import Outcome, Step
+from studies.models import PanelStudy, ParticipantIdentity, Participation, Submission, WebhookEvent
+from studies.recruitment.answers import PanelStudyState, SubmissionState
+from studies.recruitment.client import ProlificClient
+from studies.recruitment.errors import NotFound, ProlificError
+from studies.recruitment.review import ABSENT, Here, Meaning, Offer, Reason, meaning
+from studies.recruitment.statuses import SubmissionStatus
+from studies.selectors.recruitment import here
+from studies.services.pointer import locked_participation, record
+from studies.services.recruitment import RecruitmentError, client_of, store
+from studies.services.time_out import return_participation
+
+logger = logging.getLogger(__name__)
+
+RETURN_TAKES = timedelta(days=7)
+EVENTS_ARE_KEPT = timedelta(days=30)
+
+
+# --- One submission -------------------------------------------------------------------------------------------
+
+
+def apply(panel_study: PanelStudy, state: SubmissionState, asked_at: datetime) -> Submission:
+    """Store what the service said about a submission when it was asked, and do here what follows.
+
+    May be called twice and by several workers: an answer to an earlier question than the stored one changes nothing.
+    """
+    study = panel_study.study
+    with transaction.atomic():
+        submission, created = Submission.objects.get_or_create(
+            submission_id=state.id,
+            defaults={"study": study, "participant_id": state.participant_id, "read_at": asked_at},
+        )
+        submission = Submission.objects.select_for_update(of=("self",)).get(pk=submission.pk)
+        if not created and submission.read_at > asked_at:
+            return submission
+        participation = _participation_of(submission, state)
+        submission.participation = participation
+        submission.status, submission.raw_status = state.status, state.raw_status[:50]
+        submission.entered_code = state.entered_code[:100]
+        submission.return_requested = state.return_requested
+        submission.started_at, submission.completed_at = state.started_at, state.completed_at
+        if state.bonuses_minor is not None:
+            submission.bonuses_minor = list(state.bonuses_minor)
+        submission.read_at = asked_at
+        if participation is not None:
+            _follow(participation, state.status)
+            participation.refresh_from_db()
+        read = read_meaning(submission, here(participation))
+        submission.review_reason = _open_reason(submission, read)
+        submission.save()
+    return submission
+
+
+def read_meaning(submission: Submission, what_happened: Here) -> Meaning:
+    return meaning(SubmissionStatus(submission.status), submission.entered_code, what_happened)
+
+
+def _open_reason(submission: Submission, read: Meaning) -> str:
+    """Why a person has to look; empty when nobody has to, or somebody has."""
+    if read.reason is None:
+        return ""
+    if read.reason == submission.settled_reason and not _return_is_overdue(submission):
+        return ""
+    if read.reason == Reason.PAID_ELSEWHERE and submission.settled_with == Offer.APPROVE:
+        return ""  # paid in full because a person said so
+    return read.reason
+
+
+def _return_is_overdue(submission: Submission) -> bool:
+    """People need not return when they are asked; after a week it is somebody's turn again."""
+    asked = submission.settled_with == Offer.REQUEST_RETURN and submission.settled_at is not None
+    return asked and timezone.now() - submission.settled_at > RETURN_TAKES  # type: ignore[operator]
+
+
+def _participation_of(submission: Submission, state: SubmissionState) -> Participation | None:
+    identity = ParticipantIdentity.objects.filter(study_id=submission.study_id, session_id=state.id).first()
+    return identity.participation if identity else None
+
+
+def _follow(participation: Participation, status: SubmissionStatus) -> None:
+    """What the state there does to a participation here that has not ended."""
+    if status == SubmissionStatus.RETURNED:
+        if not (participation.step == Step.END and _returned_on_record(participation)):
+            return_participation(participation.pk)
+    elif status in {SubmissionStatus.TIMED_OUT, SubmissionStatus.REJECTED}:
+        _free_place(participation.pk)
+
+
+def _returned_on_record(participation: Participation) -> bool:
+    if participation.outcome == Outcome.RETURNED:
+        return True
+    return participation.events.filter(name="returned_after_the_end").exists()
+
+
+def _free_place(participation_id: int) -> None:
+    """Let somebody else have the dataset. Who comes back all the same goes on, and nothing of theirs is lost."""
+    participation = locked_participation(participation_id)
+    now = timezone.now()
+    if participation.step != Step.END and participation.lease_expires_at and participation.lease_expires_at > now:
+        participation.lease_expires_at = now
+        participation.save(update_fields=["lease_expires_at"])
+        record(participation, "timed_out_on_the_panel")
+
+
+def settle(submission: Submission, offer: Offer, settled_by: str) -> Submission:
+    """Record what a person decided about a submission. Asking to return is done at once; paying is for payment runs.
+
+    Raises RecruitmentError or ProlificError.
+    """
+    read = read_meaning(submission, here(submission.participation))
+    if read.reason is None or offer not in read.offers:
+        raise RecruitmentError("The submission has changed meanwhile: look at it again.")
+    if offer == Offer.REQUEST_RETURN:
+        panel_study = PanelStudy.objects.select_related("workspace").get(study=submission.study_id)
+        with client_of(panel_study.workspace) as client:
+            client.request_return(submission.submission_id, [_return_reason(read.reason)])
+    with transaction.atomic():
+        locked = Submission.objects.select_for_update(of=("self",)).get(pk=submission.pk)
+        locked.settled_reason, locked.settled_with = read.reason, offer
+        locked.settled_by, locked.settled_at = settled_by, timezone.now()
+        locked.review_reason = ""
+        locked.save(update_fields=["settled_reason", "settled_with", "settled_by", "settled_at", "review_reason"])
+        if locked.participation:
+            record(locked.participation, "submission_settled", reason=read.reason, decision=offer, by=settled_by)
+    return locked
+
+
+def _return_reason(reason: Reason) -> str:
+    return {
+        Reason.NEVER_ARRIVED: "We did not see you in the study, so there is nothing that we could approve.",
+        Reason.UNFINISHED_HERE: "You did not reach the end of the study, so your answers are not complete.",
+    }.get(reason, "The study ended early for you. Please return your submission; time that is due is paid as a bonus.")
+
+
+# --- The poll -------------------------------------------------------------------------------------------------
+
+
+def read_panel_study(panel_study_id: int) -> None:
+    """Read how a study and all its submissions stand; what the service cannot say now is noted on the study."""
+    panel_study = PanelStudy.objects.select_related("study", "workspace").get(pk=panel_study_id)
+    if not panel_study.panel_id:
+        return
+    try:
+        with client_of(panel_study.workspace) as client:
+            asked_at = timezone.now()
+            state = client.study(panel_study.panel_id)
+            rows = list(client.submissions(panel_study.panel_id))
+    except (ProlificError, RecruitmentError) as error:
+        logger.warning("%s could not be read: %s", panel_study, error)
+        text = error.text if isinstance(error, ProlificError) else str(error)
+        PanelStudy.objects.filter(pk=panel_study_id).update(sync_error=text)
+        return
+    for row in _changed(panel_study, rows):
+        apply(panel_study, row, asked_at)
+    store(panel_study, state, asked_at)
+
+
+def _changed(panel_study: PanelStudy, rows: list[SubmissionState]) -> list[SubmissionState]:
+    """Those that differ from what is stored: mostly few, and each costs several statements."""
+    stored = {
+        one.submission_id: one
+        for one in Submission.objects.filter(study=panel_study.study_id).select_related(
+            "participation__completion_code"
+        )
+    }
+    return [row for row in rows if row.id not in stored or _differs(stored[row.id], row)]
+
+
+def _differs(stored: Submission, row: SubmissionState) -> bool:
+    if (stored.raw_status, stored.entered_code, stored.return_requested) != (
+        row.raw_status[:50],
+        row.entered_code[:100],
+        row.return_requested,
+    ):
+        return True
+    # They may have arrived, or ended here, since.
+    if stored.participation is None:
+        return meaning(row.status, row.entered_code, ABSENT).reason is not None
+    return _open_reason(stored, read_meaning(stored, here(stored.participation))) != stored.review_reason
+
+
+# --- Webhooks -------------------------------------------------------------------------------------------------
+
+
+def process_event(event_id: int) -> None:
+    """Read anew what an event is about. Left for later where the service cannot be reached now."""
+    event = WebhookEvent.objects.select_related("workspace").get(pk=event_id)
+    if event.processed_at is not None:
+        return
+    asked_at = timezone.now()
+    try:
+        with client_of(event.workspace) as client:
+            result = _read_again(client, event, asked_at)
+    except NotFound:
+        result = "There is no such thing there."
+    except (ProlificError, RecruitmentError) as error:
+        logger.warning("A webhook event waits: %s", error)
+        return
+    # One reading answers all that was said about it before.
+    WebhookEvent.objects.filter(
+        workspace=event.workspace,
+        event_type=event.event_type,
+        resource_id=event.resource_id,
+        received_at__lte=asked_at,
+        processed_at__isnull=True,
+    ).update(processed_at=timezone.now(), result=result)
+
+
+def _read_again(client: ProlificClient, event: WebhookEvent, asked_at: datetime) -> str:
+    if event.event_type.startswith("submission."):
+        submission = client.submission(event.resource_id)
+        panel_study = _ours(event, submission.study_id)
+        if panel_study is None:
+            return "Not a study of ours."
+        apply(panel_study, submission, asked_at)
+        return f"Read: {submission.status.label}"
+    panel_study = _ours(event, event.resource_id)
+    if panel_study is None:
+        return "Not a study of ours."
+    state: PanelStudyState = client.study(event.resource_id)
+    store(panel_study, state, asked_at)
+    return f"Read: {state.status.label}"
+
+
+def _ours(event: WebhookEvent, panel_id: str) -> PanelStudy | None:
+    studies = PanelStudy.objects.select_related("study", "workspace")
+    return studies.filter(workspace=event.workspace_id, study__prolific_study_id=panel_id).first() if panel_id else None
+
+
+def keep_event(event: WebhookEvent) -> int | None:
+    """Store an event and give its primary key; None if it is known, as from an earlier delivery."""
+    with transaction.atomic():
+        kept, created = WebhookEvent.objects.get_or_create(
+            workspace=event.workspace,
+            event_id=event.event_id,
+            defaults={
+                "event_type": event.event_type,
+                "resource_id": event.resource_id,
+                "raw_status": event.raw_status,
+                "sent_at": event.sent_at,
+            },
+        )
+    return kept.pk if created else None
+
+
+def forget_old_events(before: datetime) -> None:
+    """Delete events that were worked through long ago: they hold ids, and nothing reads them any more."""
+    WebhookEvent.objects.filter(processed_at__lt=before).delete()

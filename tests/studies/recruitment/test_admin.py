@@ -1,0 +1,253 @@
+"""The researchers' pages of recruitment: who may do what, what is refused, and what is never shown."""
+
+import html
+from decimal import Decimal
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.urls import reverse
+
+from scooter_site.demo.fake_prolific.faults import Fault
+from scooter_site.demo.fake_prolific.world import WORKSPACE_ID
+from studies.admin.recruitment_form import RecruitmentForm
+from studies.models import Panel, PanelStudy, Study, Submission, Workspace
+from studies.services import recruitment_sync
+from tests import factories
+from tests.studies.admin_pages import account, text_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def spender(researcher):
+    researcher.user_permissions.add(Permission.objects.get(codename="spend_panelstudy"))
+    return researcher
+
+
+def page_of(panel_study) -> str:
+    return reverse("admin:studies_study_recruitment", args=[panel_study.study_id])
+
+
+def do(panel_study, name) -> str:
+    return reverse("admin:studies_study_recruitment_do", args=[panel_study.study_id, name])
+
+
+def filled(panel_study, **changes) -> dict:
+    names = ("workspace_id", "name", "description", "places", "minutes", "most_at_once", "screen_out_slots")
+    data = {name.removesuffix("_id"): getattr(panel_study, name) for name in names}
+    return {**data, "screen_out_pay": panel_study.screen_out_pay, **changes}
+
+
+# --- Workspaces -----------------------------------------------------------------------------------------------
+
+
+def workspace_data(**changes) -> dict:
+    return {"name": "Laboratory", "workspace_id": WORKSPACE_ID, "currency": "GBP", "_save": "Save", **changes}
+
+
+def test_a_token_can_be_entered_and_replaced_and_is_never_shown(admin_client):
+    add = reverse("admin:studies_workspace_add")
+    assert "Without a token" in text_of(admin_client.post(add, workspace_data()))
+    assert "has no spaces" in text_of(admin_client.post(add, workspace_data(new_token="two words")))
+    admin_client.post(add, workspace_data(new_token="the-first-token"))
+    workspace = Workspace.objects.get()
+    assert workspace.token == "the-first-token"
+    change = reverse("admin:studies_workspace_change", args=[workspace.pk])
+    shown = admin_client.get(change).content.decode()
+    assert "the-first-token" not in shown
+    assert workspace.encrypted_token not in shown
+    admin_client.post(change, workspace_data(name="Renamed"))
+    workspace.refresh_from_db()
+    assert (workspace.name, workspace.token) == ("Renamed", "the-first-token")
+    admin_client.post(change, workspace_data(new_token="the-second-token"))
+    workspace.refresh_from_db()
+    assert workspace.token == "the-second-token"
+
+
+def test_trying_a_token(admin_client, workspace, fake):
+    address = reverse("admin:studies_workspace_try", args=[workspace.pk])
+    assert "it may use this workspace" in text_of(admin_client.post(address, follow=True))
+    Workspace.objects.update(workspace_id="0" * 24)
+    assert "not for a workspace with this id" in text_of(admin_client.post(address, follow=True))
+    workspace.token = "wrong"
+    workspace.save()
+    assert "Prolific: Unauthorised. Invalid token" in text_of(admin_client.post(address, follow=True))
+    assert admin_client.get(address).status_code == 405
+
+
+def test_researchers_see_workspaces_and_change_none(client, researcher, workspace):
+    assert client.get(reverse("admin:studies_workspace_change", args=[workspace.pk])).status_code == 200
+    for name in ("try", "webhooks"):
+        assert client.post(reverse(f"admin:studies_workspace_{name}", args=[workspace.pk])).status_code == 403
+
+
+# --- The form -------------------------------------------------------------------------------------------------
+
+
+def errors_of(panel_study, **changes) -> str:
+    form = RecruitmentForm(filled(panel_study, **changes), study=panel_study.study, instance=panel_study)
+    return html.unescape(form.errors.as_text())
+
+
+def test_the_suggestions_are_accepted(panel_study):
+    assert errors_of(panel_study) == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"minutes": 17}, "too little for 17 minutes: Prolific's minimum is GBP 1.70."),
+        ({"places": 0}, "greater than or equal to 1"),
+        ({"screen_out_slots": 0}, "Without a slot"),
+        ({"description": "For people with normal colour vision."}, "colour vision"),
+        ({"description": "Which images are MODIFIED?"}, "modified"),
+        ({"name": "Adversarial images"}, "adversarial"),
+    ],
+)
+def test_what_the_form_refuses(panel_study, changes, said):
+    assert said in errors_of(panel_study, **changes)
+
+
+@pytest.mark.parametrize(
+    ("rates", "said"),
+    [
+        ({"hourly_rate": Decimal("5.99")}, "Prolific's minimum is GBP 6.00"),
+        ({"minutes_colour_check": Decimal("0.5")}, "minimum for a screen-out is GBP 0.10"),
+        ({"minutes_colour_check": Decimal(13)}, "not less than the full reward"),
+        ({"currency": "USD", "hourly_rate": Decimal(12)}, "pays in USD and Laboratory in GBP"),
+        ({"currency": "EUR"}, "not in EUR"),
+    ],
+)
+def test_rates_that_prolific_refuses(panel_study, rates, said):
+    for name, value in rates.items():
+        setattr(panel_study.study, name, value)
+    assert said in errors_of(panel_study)
+
+
+def test_saving_sends_nothing_and_asks_for_a_new_estimate(client, researcher, panel_study, fake):
+    PanelStudy.objects.update(estimated_cost_minor=1)
+    answer = client.post(page_of(panel_study), filled(panel_study, places=7), follow=True)
+    assert "Nothing has been sent to Prolific yet" in text_of(answer)
+    panel_study.refresh_from_db()
+    assert (panel_study.places, panel_study.reward_minor, panel_study.estimated_cost_minor) == (7, 165, None)
+    assert fake.requests == []
+
+
+# --- Doing ----------------------------------------------------------------------------------------------------
+
+
+def test_from_draft_to_stop(client, spender, panel_study, fake):
+    for name in ("create", "estimate", "publish", "pause", "resume", "stop"):
+        client.post(do(panel_study, name))
+    client.post(do(panel_study, "places"), {"number": "9"})
+    [there] = fake.world.studies.values()
+    assert (there["status"], there["total_available_places"]) == ("ACTIVE", 9)
+    assert there["external_study_url"].startswith(f"http://testserver/s/{panel_study.study.slug}/?PROLIFIC_PID=")
+    history = client.get(reverse("admin:studies_study_history", args=[panel_study.study_id]))
+    assert "On Prolific: Publish." in text_of(history)
+
+
+def test_a_get_changes_nothing(client, spender, panel_study, fake):
+    for name in ("create", "publish", "stop"):
+        assert client.get(do(panel_study, name)).status_code == 200
+    assert fake.requests == []
+    assert client.get(do(panel_study, "explode")).status_code == 404
+
+
+def test_spending_needs_a_permission_of_its_own(client, researcher, published, fake):
+    for name in ("publish", "resume", "places", "slots"):
+        assert client.post(do(published, name), {"number": "9"}).status_code == 403
+    assert client.post(do(published, "pause")).status_code == 302
+    assert "Resume" not in text_of(client.get(page_of(published)))
+
+
+def test_viewers_see_and_others_do_not(client, published):
+    client.force_login(account("studies.view_study", "studies.view_panelstudy", name="looker"))
+    assert "Recruiting" in text_of(client.get(page_of(published)))
+    assert client.post(do(published, "pause")).status_code == 403
+    assert client.post(page_of(published), filled(published)).status_code == 403
+    filters = reverse("admin:studies_study_recruitment_filters", args=[published.study_id])
+    assert client.get(filters).status_code == 403
+    client.force_login(account("studies.view_study", name="stranger"))
+    assert client.get(page_of(published)).status_code == 403
+
+
+def test_the_services_own_words_are_shown(client, spender, panel_study, fake):
+    fake.settings.refuses_fixed_screen_outs = True
+    said = text_of(client.post(do(panel_study, "create"), follow=True))
+    assert "FIXED_SCREEN_OUT_PAYMENT is not available in this workspace" in said
+    assert "choose “Manual review”" in said
+
+
+@pytest.mark.parametrize("number", ["", "-1", "9.5", "x", "³", "1" * 9])
+def test_numbers_that_are_none(client, spender, published, number):
+    assert "is no whole number" in text_of(client.post(do(published, "places"), {"number": number}, follow=True))
+
+
+def test_a_service_that_is_away_while_filters_are_looked_for(client, researcher, panel_study, fake):
+    fake.fail(Fault.SERVER_ERROR)
+    filters = reverse("admin:studies_study_recruitment_filters", args=[panel_study.study_id])
+    assert "Prolific: Internal error" in text_of(client.get(filters, follow=True))
+
+
+def test_the_id_there_cannot_be_edited_any_more(client, researcher, published):
+    change = reverse("admin:studies_study_change", args=[published.study_id])
+    assert 'name="prolific_study_id"' not in client.get(change).content.decode()
+    assert Study.objects.get().prolific_study_id == published.panel_id
+
+
+def test_a_panel_of_any_kind_has_links_and_codes(client, researcher):
+    study = factories.running_study(panel=Panel.DIRECT)
+    said = client.get(reverse("admin:studies_study_recruitment", args=[study.pk])).content.decode()
+    assert f"/s/{study.slug}/" in said
+    assert all(code.code in said for code in study.completion_codes.all())
+
+
+# --- Submissions ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def waiting(published, fake) -> Submission:
+    one = fake.arrive(published.panel_id)
+    fake.submit(one["id"], None)
+    recruitment_sync.read_panel_study(published.pk)
+    return Submission.objects.get()
+
+
+def test_ids_are_shown_to_those_who_may_see_them(client, researcher, waiting):
+    addresses = [
+        reverse("admin:studies_submission_changelist") + "?review=waiting",
+        reverse("admin:studies_submission_change", args=[waiting.pk]),
+    ]
+    for address in addresses:
+        content = client.get(address).content.decode()
+        assert waiting.participant_id not in content
+        assert waiting.submission_id not in content
+    by_id = reverse("admin:studies_submission_changelist") + f"?q={waiting.participant_id}"
+    assert "0 submissions" in text_of(client.get(by_id))
+    researcher.user_permissions.add(Permission.objects.get(codename="view_participantidentity"))
+    assert waiting.participant_id in client.get(addresses[1]).content.decode()
+    assert "1 submission" in text_of(client.get(by_id))
+
+
+def test_deciding(client, researcher, waiting, fake):
+    settle = reverse("admin:studies_submission_settle", args=[waiting.pk])
+    assert client.get(settle).status_code == 405
+    assert "Choose what is to be done" in text_of(client.post(settle, {"offer": "shout"}, follow=True))
+    assert "changed meanwhile" in text_of(client.post(settle, {"offer": "bonus"}, follow=True))
+    assert "Decided: Approve" in text_of(client.post(settle, {"offer": "approve"}, follow=True))
+    waiting.refresh_from_db()
+    assert (waiting.settled_with, waiting.settled_by, waiting.review_reason) == ("approve", "researcher", "")
+    assert fake.world.payments == []
+    client.force_login(account("studies.view_submission", name="looker"))
+    assert client.post(settle, {"offer": "nothing"}).status_code == 403
+
+
+def test_the_list_asks_the_same_number_of_queries_for_many(
+    client, researcher, published, fake, django_assert_max_num_queries
+):
+    for _ in range(4):
+        fake.submit(fake.arrive(published.panel_id)["id"], None)
+    recruitment_sync.read_panel_study(published.pk)
+    with django_assert_max_num_queries(14):
+        client.get(reverse("admin:studies_submission_changelist"))

@@ -1,0 +1,240 @@
+"""A study of ours through its life on Prolific, with answers that get lost on the way."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from scooter_site.common.encryption import CannotDecrypt, decrypt, encrypt
+from scooter_site.demo.fake_prolific.faults import Fault
+from studies.models import PanelStudy, Study, StudyStatus, Workspace
+from studies.recruitment.errors import Ambiguous, Refused
+from studies.recruitment.statuses import PanelStudyStatus
+from studies.selectors.recruitment import is_out_of_slots
+from studies.services import recruitment, recruitment_sync
+from studies.services.recruitment import RecruitmentError
+from tests import factories
+from tests.studies.recruitment.conftest import LANDING
+
+
+def there(fake, panel_study) -> dict:
+    return fake.world.studies[panel_study.panel_id]
+
+
+# --- Tokens ---------------------------------------------------------------------------------------------------
+
+
+def test_tokens_are_stored_encrypted(workspace):
+    stored = Workspace.objects.values_list("encrypted_token", flat=True).get()
+    assert "fake-token" not in stored
+    assert decrypt(stored) == "fake-token"
+    assert encrypt("a") != encrypt("a")
+
+
+def test_an_earlier_key_still_opens_and_another_does_not(settings):
+    stored = encrypt("token")
+    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
+    settings.SECRET_KEY = "another"
+    assert decrypt(stored) == "token"
+    settings.SECRET_KEY_FALLBACKS = []
+    with pytest.raises(CannotDecrypt):
+        decrypt(stored)
+
+
+def test_a_token_of_another_key_is_asked_for_again(workspace, settings):
+    settings.SECRET_KEY = "another"
+    with pytest.raises(RecruitmentError, match="enter it again"):
+        recruitment.client_of(workspace)
+    with pytest.raises(RecruitmentError, match="no token"):
+        recruitment.client_of(Workspace(name="New"))
+
+
+# --- Making it ------------------------------------------------------------------------------------------------
+
+
+def test_a_draft_says_what_the_study_says(panel_study, fake):
+    recruitment.create_draft(panel_study, LANDING)
+    draft = there(fake, panel_study)
+    assert draft["status"] == "UNPUBLISHED"
+    assert panel_study.status == PanelStudyStatus.UNPUBLISHED
+    assert Study.objects.get().prolific_study_id == draft["id"]
+    assert draft["total_available_places"] == 4
+    assert draft["reward"] == 165
+    assert draft["description"].startswith("<p>You will look at 8 images")
+    codes = {code["code"]: code["actions"][0] for code in draft["completion_codes"]}
+    assert set(codes) == set(panel_study.study.completion_codes.values_list("code", flat=True))
+    fixed = panel_study.study.completion_codes.get(outcome="colour_check_failed").code
+    assert codes[fixed] == {"action": "FIXED_SCREEN_OUT_PAYMENT", "fixed_screen_out_reward": 13, "slots": 2}
+
+
+def test_a_draft_is_brought_up_to_date_and_made_once(panel_study, fake):
+    recruitment.create_draft(panel_study, LANDING)
+    panel_study.places = 7
+    panel_study.save()
+    recruitment.create_draft(panel_study, LANDING)
+    assert len(fake.world.studies) == 1
+    assert there(fake, panel_study)["total_available_places"] == 7
+
+
+@pytest.mark.parametrize("fault", [Fault.LOST_AFTER_ACTING, Fault.SERVER_ERROR_AFTER_ACTING])
+def test_a_draft_whose_creation_was_answered_by_nothing_is_found(panel_study, fake, fault):
+    fake.fail(fault, "POST /api/v1/studies/", times=1)
+    recruitment.create_draft(panel_study, LANDING)
+    assert len(fake.world.studies) == 1
+    assert panel_study.panel_id in fake.world.studies
+
+
+def test_it_is_found_later_too_and_not_made_twice(panel_study, fake):
+    fake.fail(Fault.LOST_AFTER_ACTING, "POST /api/v1/studies/", times=1)
+    fake.fail(Fault.SERVER_ERROR, "GET /api/v1/studies/")
+    with pytest.raises(Exception, match="listing studies"):
+        recruitment.create_draft(panel_study, LANDING)
+    fake.faults.rules.clear()
+    with pytest.raises(RecruitmentError, match="two minutes"):
+        recruitment.create_draft(panel_study, LANDING)
+    PanelStudy.objects.update(creation_begun_at=timezone.now() - timedelta(minutes=3))
+    recruitment.create_draft(panel_study, LANDING)
+    assert len(fake.world.studies) == 1
+
+
+def test_what_was_lost_before_it_was_done_is_done_at_the_next_try(panel_study, fake):
+    fake.fail(Fault.LOST_BEFORE_ACTING, "POST /api/v1/studies/", times=1)
+    with pytest.raises(Ambiguous):
+        recruitment.create_draft(panel_study, LANDING)
+    assert fake.world.studies == {}
+    panel_study.refresh_from_db()
+    assert panel_study.sync_error
+    recruitment.create_draft(panel_study, LANDING)
+    assert len(fake.world.studies) == 1
+
+
+def test_a_workspace_without_fixed_screen_outs_is_told_what_to_do(panel_study, fake):
+    fake.settings.refuses_fixed_screen_outs = True
+    with pytest.raises(Refused) as caught:
+        recruitment.create_draft(panel_study, LANDING)
+    assert "FIXED_SCREEN_OUT_PAYMENT is not available in this workspace" in caught.value.text
+    assert "Manual review" in caught.value.text
+    panel_study.screen_out_pay = "review_and_bonus"
+    panel_study.save()
+    recruitment.create_draft(panel_study, LANDING)
+    assert panel_study.slots_there is None
+
+
+# --- Money and filters ----------------------------------------------------------------------------------------
+
+
+def test_the_estimate_has_places_and_slots_with_fees(panel_study):
+    # 4 x 1.65 = 6.60, fees 2.18, VAT 0.44: 9.22; two screen-outs of 0.13 in proportion: 0.26 x 9.22 / 6.60 = 0.364
+    assert recruitment.estimate_cost(panel_study) == 922 + 37
+    panel_study.screen_out_pay = "review_and_bonus"
+    assert recruitment.estimate_cost(panel_study) == 922
+
+
+def test_filters_are_found_by_what_they_ask(panel_study, workspace, fake):
+    found = recruitment.filter_candidates(workspace)
+    assert [(one.wanted.name, one.filter.id, one.proposed) for one in found] == [
+        ("colour_vision", "colourblindness", ("1",)),
+        ("english", "fluent-languages", ("19",)),
+    ]
+    count = recruitment.confirm_filters(panel_study, [(one, list(one.proposed)) for one in found], "ada")
+    assert count == 30_000
+    panel_study.refresh_from_db()
+    assert panel_study.filters_in_words == ["Colour blindness: No", "Fluent languages: English"]
+    assert panel_study.filters_confirmed_by == "ada"
+    recruitment.create_draft(panel_study, LANDING)
+    assert there(fake, panel_study)["filters"] == [
+        {"filter_id": "colourblindness", "selected_values": ["1"]},
+        {"filter_id": "fluent-languages", "selected_values": ["19"]},
+    ]
+
+
+def test_an_answer_that_the_filter_does_not_have_is_refused(panel_study, workspace):
+    [colour, _] = recruitment.filter_candidates(workspace)
+    with pytest.raises(ValueError, match="no answer 9"):
+        recruitment.confirm_filters(panel_study, [(colour, ["9"])], "ada")
+
+
+# --- Life -----------------------------------------------------------------------------------------------------
+
+
+def test_publish_pause_resume_stop_and_open_again(published, fake):
+    assert published.status == PanelStudyStatus.ACTIVE
+    assert recruitment.pause(published).status == PanelStudyStatus.PAUSED
+    assert recruitment.resume(published).status == PanelStudyStatus.ACTIVE
+    assert recruitment.stop(published).status == PanelStudyStatus.COMPLETED
+    assert recruitment.raise_places(published, 6).status == PanelStudyStatus.ACTIVE
+    assert (published.places, published.places_there, there(fake, published)["total_available_places"]) == (6, 6, 6)
+
+
+@pytest.mark.parametrize("fault", [Fault.LOST_AFTER_ACTING, Fault.SERVER_ERROR_AFTER_ACTING, Fault.TOO_MANY_REQUESTS])
+def test_a_lost_answer_is_followed_by_a_look(published, fake, fault):
+    fake.fail(fault, "/transition/", times=1)
+    assert recruitment.pause(published).status == PanelStudyStatus.PAUSED
+
+
+def test_what_was_not_done_is_said(published, fake):
+    fake.fail(Fault.LOST_BEFORE_ACTING, "/transition/", times=1)
+    with pytest.raises(Ambiguous):
+        recruitment.pause(published)
+    assert published.status == PanelStudyStatus.ACTIVE
+    with pytest.raises(Refused) as caught:
+        recruitment.resume(recruitment.stop(published))
+    assert "Cannot START a study that is COMPLETED" in caught.value.text
+
+
+def test_doing_what_is_done_is_no_failure(published):
+    recruitment.pause(published)
+    assert recruitment.pause(published).status == PanelStudyStatus.PAUSED
+
+
+def test_nothing_is_published_before_the_study_here_runs_and_the_cost_is_known(panel_study):
+    recruitment.create_draft(panel_study, LANDING)
+    with pytest.raises(RecruitmentError, match="cost"):
+        recruitment.publish(panel_study)
+    recruitment.estimate_cost(panel_study)
+    panel_study.study.status = StudyStatus.READY
+    with pytest.raises(RecruitmentError, match="Launch the study here first"):
+        recruitment.publish(panel_study)
+
+
+def test_places_and_slots_only_grow(published):
+    with pytest.raises(RecruitmentError, match="4 places"):
+        recruitment.raise_places(published, 4)
+    with pytest.raises(RecruitmentError, match="2 slots"):
+        recruitment.raise_slots(published, 2)
+
+
+def test_after_publishing_the_rest_is_fixed(published):
+    with pytest.raises(RecruitmentError, match="only places and slots"):
+        recruitment.create_draft(published, LANDING)
+    with pytest.raises(RecruitmentError, match="only places and slots"):
+        recruitment.confirm_filters(published, [], "ada")
+
+
+def test_used_up_slots_are_raised_and_the_study_resumed(published, fake):
+    code = published.study.completion_codes.get(outcome="colour_check_failed").code
+    for _ in range(2):
+        fake.submit(fake.arrive(published.panel_id)["id"], code)
+    recruitment_sync.read_panel_study(published.pk)
+    published.refresh_from_db()
+    assert published.status == PanelStudyStatus.PAUSED
+    assert is_out_of_slots(published)
+    recruitment.raise_slots(published, 5)
+    assert not is_out_of_slots(published)
+    assert recruitment.resume(published).status == PanelStudyStatus.ACTIVE
+
+
+def test_a_study_that_is_not_there_can_do_nothing(panel_study):
+    for deed in (recruitment.refresh, recruitment.pause, recruitment.stop):
+        with pytest.raises(RecruitmentError, match="not been made"):
+            deed(panel_study)
+
+
+def test_html_has_only_paragraphs():
+    assert recruitment.as_html("a <b>\r\n\r\n\r\nc\n") == "<p>a &lt;b&gt;</p><p>c</p>"
+
+
+def test_suggestions_fit_the_study(db):
+    study = factories.study(plate_count=0, plates_required=0, comprehension_pair_count=0, comprehension_required=0)
+    assert recruitment.screen_outs(study) == {}
+    assert recruitment.suggested(study)["minutes"] == 13
