@@ -47,7 +47,8 @@ class DemographicsAdmin(ReadOnlyAdmin, ModelAdmin):
         delete = require_POST(self.admin_site.admin_view(self.delete_view))
         return [
             path("study/<int:study_id>/", page, name="studies_demographics_study"),
-            path("study/<int:study_id>/delete/", delete, name="studies_demographics_delete"),
+            path("study/<int:study_id>/delete/", delete, name="studies_demographics_delete_of_study"),
+            *super().get_urls(),  # lists and rows, which nobody has the permission for
         ]
 
     def study_view(self, request: HttpRequest, study_id: int) -> HttpResponse:
