@@ -208,7 +208,7 @@ def test_the_command_fails_when_a_bot_met_an_error():
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    "option", [["--count", "0"], ["--ability", "1.5"], ["--bias", "-2"], ["--outcome", "replaced"]]
+    "option", [["--count", "0"], ["--ability", "1.5"], ["--bias", "-2"], ["--outcome", "vanished"]]
 )
 def test_the_command_refuses_impossible_numbers(option):
     with pytest.raises(CommandError, match=option[0]):
