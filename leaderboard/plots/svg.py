@@ -43,6 +43,18 @@ def svg(drawing: Drawing, *, identifier: str = "", is_file: bool = True, margin:
 
 
 def _element(shape: Shape, *, with_links: bool) -> str:
+    if isinstance(shape, Group):
+        inside = "".join(_element(part, with_links=with_links) for part in shape.shapes)
+        if shape.address and with_links:
+            named = f"<title>{escape(shape.title)}</title>"
+            return f"<a href={quoteattr(shape.address)} aria-label={quoteattr(shape.title)}>{named}{inside}</a>"
+        return f"<g><title>{escape(shape.title)}</title>{inside}</g>"
+    return _simple_element(shape)
+
+
+# Rows of a table have the same background, and marks the same colours.
+@lru_cache(maxsize=1000)
+def _simple_element(shape: Line | Box | Circle | Polygon | Label) -> str:
     match shape:
         case Line(x1, y1, x2, y2, stroke, width, dashes):
             dashing = ' stroke-dasharray="4 3"' if dashes else ""
@@ -68,12 +80,6 @@ def _element(shape: Shape, *, with_links: bool) -> str:
             return f'<polygon points="{corners}" {_fill(fill, opacity)}/>'
         case Label():
             return _text(shape)
-        case Group(shapes, title, address):
-            inside = "".join(_element(part, with_links=with_links) for part in shapes)
-            if address and with_links:
-                named = f"<title>{escape(title)}</title>"
-                return f"<a href={quoteattr(address)} aria-label={quoteattr(title)}>{named}{inside}</a>"
-            return f"<g><title>{escape(title)}</title>{inside}</g>"
 
 
 def _text(label: Label) -> str:

@@ -22,11 +22,21 @@ class Asked:
     entries: Sequence[Entry]
     query: BoardQuery
     choices: Choices
+    newest: Snapshot | None
+
+    @property
+    def newer(self) -> int | None:
+        """The number of the board's newest published snapshot, if that is another one."""
+        return newer_number(self.snapshot, self.newest)
 
     @property
     def permanent_query(self) -> str:
         """The query string that means the same for ever."""
         return self.query.encoded(snapshot=self.snapshot.number)
+
+
+class NothingPublished(Http404):
+    """The board has no published snapshot (any more), and none was asked for by its number."""
 
 
 def public_board(slug: str) -> Board:
@@ -43,14 +53,23 @@ def snapshot_of(board: Board, number: int | None) -> Snapshot:
 
 
 def read_asked(board: Board, request: HttpRequest) -> Asked:
-    """What the query string asks for. Raises UnclearQuery, or Http404 for a snapshot that is not there."""
+    """What the query string asks for.
+
+    Raises UnclearQuery, NothingPublished, or Http404 for a snapshot that is not there.
+    """
     query = parse(request.GET.lists())
-    snapshot = snapshot_of(board, query.snapshot)
+    newest = selectors.published_snapshot(board)
+    if query.snapshot is not None:
+        snapshot = snapshot_of(board, query.snapshot)
+    elif newest is not None:
+        snapshot = newest
+    else:
+        raise NothingPublished("Nothing is published on this board yet.")
     visible = selectors.visible_entries(snapshot)
     choices = Choices.of(visible)
     if query.target_model and query.target_model not in dict(choices.target_model):
         raise UnclearQuery({"target_model": "There is no entry of this target model on the board."})
-    return Asked(snapshot, visible, query.apply(visible), query, choices)
+    return Asked(snapshot, visible, query.apply(visible), query, choices, newest)
 
 
 def snapshot_number(request: HttpRequest) -> int | None:
@@ -75,7 +94,6 @@ def refuses_unclear_queries(view: Callable[..., HttpResponse]) -> Callable[..., 
     return wrapped
 
 
-def newer_number(snapshot: Snapshot) -> int | None:
-    """The number of the newest published snapshot of the board, if it is another one."""
-    newest = selectors.published_snapshot(snapshot.board)
+def newer_number(snapshot: Snapshot, newest: Snapshot | None) -> int | None:
+    """The number of ``newest``, the newest published snapshot of the board, if it is another one than ``snapshot``."""
     return newest.number if newest is not None and newest.pk != snapshot.pk else None

@@ -20,7 +20,7 @@ from leaderboard.columns import ALWAYS, COLUMNS
 from leaderboard.kept import kept
 from leaderboard.models import Entry, EntryVerdict, Snapshot
 from leaderboard.plots.svg import svg
-from leaderboard.views.asked import Asked, newer_number, public_board, read_asked, refuses_unclear_queries
+from leaderboard.views.asked import Asked, NothingPublished, public_board, read_asked, refuses_unclear_queries
 from scooter_site.common.page_meta import page_meta
 
 LABELS = {
@@ -76,23 +76,23 @@ def board(request: HttpRequest, slug: str) -> HttpResponse:
     description = (
         board.description or f"{board.name}: how perceptible adversarial images are to people, attack by attack."
     )
-    if selectors.published_snapshot(board) is None and "snapshot" not in request.GET:
+    try:
+        asked = read_asked(board, request)
+    except NothingPublished:
         context = {"page": "leaderboard", "board": board, **page_meta(request, board.name, description)}
         return render(request, "leaderboard/board_empty.html", context)
-    asked = read_asked(board, request)
     if request.GET.urlencode() != (spelling := asked.query.encoded()):
         # What a form sends: empty fields, and columns as they are anyway.
         return redirect(reverse("board", args=[slug]) + (f"?{spelling}" if spelling else ""))
-    newer = newer_number(asked.snapshot)
     address = request.build_absolute_uri(reverse("board", args=[slug]))
     body = kept(
         asked.snapshot,
         asked.visible,
         "board",
         address,
-        newer,
+        asked.newer,
         asked.query.encoded(),
-        compute=lambda: render_to_string("leaderboard/board_body.html", _body(asked, address, newer)),
+        compute=lambda: render_to_string("leaderboard/board_body.html", _body(asked, address)),
     )
     picture = reverse("board-plot-file", args=[slug, "intervals", "png"])
     context = {
@@ -111,14 +111,14 @@ def board(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "leaderboard/board.html", context)
 
 
-def _body(asked: Asked, address: str, newer: int | None) -> dict[str, Any]:
+def _body(asked: Asked, address: str) -> dict[str, Any]:
     snapshot, entries, query = asked.snapshot, asked.entries, asked.query
     permanent = asked.permanent_query
     return {
         "snapshot": snapshot,
         "board": snapshot.board,
         "scale": scale_ends(snapshot.board),
-        "newer": newer,
+        "newer": asked.newer,
         "count": len(asked.visible),
         "shown": len(entries),
         "tally": tally(asked.visible),
@@ -182,7 +182,7 @@ def board_plot(request: HttpRequest, slug: str, name: str) -> HttpResponse:
         "plot": plot,
         "snapshot": asked.snapshot,
         "board": asked.snapshot.board,
-        "newer": newer_number(asked.snapshot),
+        "newer": asked.newer,
         "permanent": asked.permanent_query,
         "picture": mark_safe(svg(plot.draw(asked.snapshot, asked.entries), is_file=False)),  # noqa: S308
         "table": _table_behind(name, asked.snapshot, asked.entries, asked.query),

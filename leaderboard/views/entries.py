@@ -82,7 +82,7 @@ def entry(request: HttpRequest, slug: str, attack: str, target_model: str) -> Ht
         "scale": scale_ends(board),
         "count": len(visible),
         "ranked": sum(one.rank is not None for one in visible),
-        "newer": newer_number(snapshot),
+        "newer": newer_number(snapshot, selectors.published_snapshot(snapshot.board)),
         "number": number,
         "interval": interval,
         "picture": interval_picture(entry, axis, snapshot.bound, decimals),
