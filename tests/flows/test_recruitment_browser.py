@@ -130,7 +130,7 @@ def test_from_a_workspace_to_a_stopped_study_by_clicking(live_server, open_page,
         press(page, "Read from Prolific now")
         page.get_by_role("link", name=re.compile(r"To decide \(2\)")).click()
         look(page, "recruitment-8-queue")
-        page.get_by_role("link", name="no. 2, never seen here").click()
+        page.get_by_role("link", name=f"no. {Submission.objects.latest('pk').pk}, never seen here").click()
         look(page, "recruitment-9-decision")
         press(page, "Ask to return")
         expect(page.locator(".scooter-headline", has_text="Decided: Ask to return")).to_be_visible()
