@@ -88,6 +88,7 @@ def test_a_person_publishes_what_the_page_says(admin_client):
     assert "+42.00, perceptible, 30 people" in page
     question = text(admin_client.get(reverse("admin:leaderboard_board_publish", args=[board.pk])))
     assert "Publish the draft of Slider?" in question
+    assert "> Publish </button>" in question
     assert not Snapshot.objects.exclude(number=None).exists()
     answer = admin_client.post(
         reverse("admin:leaderboard_board_publish", args=[board.pk]), {"note": "The first."}, follow=True
@@ -107,7 +108,7 @@ def test_what_cannot_be_published_is_said(admin_client):
 def test_a_person_retracts_with_a_reason(admin_client):
     snapshot = boards.published(2)
     address = reverse("admin:leaderboard_snapshot_retract", args=[snapshot.pk])
-    assert "Retract" in text(admin_client.get(address))
+    assert "> Retract </button>" in text(admin_client.get(address))
     assert "This field is required" in text(admin_client.post(address, {"reason": ""}))
     assert "Retracted: Wrong images." in text(admin_client.post(address, {"reason": "Wrong images."}, follow=True))
     snapshot.refresh_from_db()
@@ -190,7 +191,7 @@ class TestResultsFromElsewhere:
         external = ExternalResult.objects.get()
         assert "Withdraw…" in text(admin_client.get(change_url(external)))
         address = reverse("admin:leaderboard_external_withdraw", args=[external.pk])
-        assert "Withdraw" in text(admin_client.get(address))
+        assert "> Withdraw </button>" in text(admin_client.get(address))
         with django_capture_on_commit_callbacks(execute=True):
             assert "Withdrawn: A fault." in text(admin_client.post(address, {"reason": "A fault."}, follow=True))
         assert not Entry.objects.exists()
