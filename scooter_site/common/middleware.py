@@ -14,7 +14,7 @@ from django.http.response import HttpResponseBase
 class ContentSecurityPolicyMiddleware(CSPMiddleware):
     """django-csp's own, but what nearly all responses have in common is put together once.
 
-    Doing it anew takes a tenth of the time that an image or a rating needs.
+    Doing it anew takes about a tenth of the time that an image needs.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
