@@ -250,7 +250,7 @@ class Visitor:
 
         def note(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
             if not sql.startswith("BEGIN"):
-                seen.append(sql)
+                seen.extend(sql.split("; "))  # PostgreSQL is sent several at once
             return execute(sql, params, many, context)
 
         with connection.execute_wrapper(note):

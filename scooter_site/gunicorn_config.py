@@ -1,6 +1,8 @@
 """How gunicorn serves the site (Procfile). PORT, WEB_BIND and WEB_WORKERS come from the environment."""
 
+import gc
 import os
+from typing import Any
 
 bind = os.environ.get("WEB_BIND", "127.0.0.1:" + os.environ.get("PORT", "8000"))
 workers = int(os.environ.get("WEB_WORKERS", "2"))
@@ -15,3 +17,9 @@ accesslog = "-"
 access_log_format = "%(m)s %(U)s %(s)s %(b)s bytes %(M)s ms"
 # Its socket would lie in the home folder, one for all sites of a user.
 control_socket_disable = True
+
+
+def when_ready(server: Any) -> None:
+    """Spare the workers' garbage collector the loaded code: 200,000 objects that stay, 0.1 s each time it looks."""
+    gc.collect()
+    gc.freeze()

@@ -204,7 +204,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "csp.middleware.CSPMiddleware",
+    "scooter_site.common.middleware.ContentSecurityPolicyMiddleware",
     "scooter_site.common.middleware.AdminContentSecurityPolicyMiddleware",
     "scooter_site.common.middleware.NoNullInPathMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -2,9 +2,31 @@
 
 from collections.abc import Callable
 
-from csp.constants import SELF, UNSAFE_EVAL, UNSAFE_INLINE
+from csp.constants import HEADER, SELF, UNSAFE_EVAL, UNSAFE_INLINE
+from csp.middleware import CSPMiddleware
+from csp.utils import build_policy
+from django.conf import settings
 from django.core.files.storage import storages
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+
+
+class ContentSecurityPolicyMiddleware(CSPMiddleware):
+    """django-csp's own, but what nearly all responses have in common is put together once.
+
+    Doing it anew takes about a tenth of the time that an image needs.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        super().__init__(get_response)
+        self._usual_policy = build_policy()
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        is_changed = any(name.startswith("_csp_") for name in [*vars(request), *vars(response)])
+        if is_changed or settings.DEBUG:  # with DEBUG on, Django's own error pages are exempt
+            return super().process_response(request, response)
+        response.headers.setdefault(HEADER, self._usual_policy)
+        return response
 
 
 class AdminContentSecurityPolicyMiddleware:

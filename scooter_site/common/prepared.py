@@ -3,7 +3,7 @@
 Turning a small statement into SQL costs Django several times what sending it costs.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -37,32 +37,42 @@ class PreparedQuery:
 
     def rows(self, *arguments: int | str | UUID) -> list[list[Any]]:
         """The columns that the query selects, as Python values."""
+        return read((self, arguments))[0]
+
+    def objects(self, *arguments: int | str | UUID) -> list[Any]:
+        """The objects that the query is for, with what ``select_related`` adds to them."""
+        return self.objects_of(self.rows(*arguments))
+
+    def objects_of(self, rows: Sequence[Sequence[Any]]) -> list[Any]:
+        """The objects that these rows of the query are."""
+        make = self._statement(connections[DEFAULT_DB_ALIAS]).make
+        if make is None:
+            raise TypeError("This query asks for values: they are in rows().")
+        return [make(row) for row in rows]
+
+    def first(self, *arguments: int | str | UUID) -> Any:
+        """The first object, None if there is none."""
+        return next(iter(self.objects(*arguments)), None)
+
+    def sql_and_parameters(self, arguments: Sequence[int | str | UUID]) -> tuple[str, list[Any]]:
+        """What the database is sent."""
         connection = connections[DEFAULT_DB_ALIAS]
         statement = self._statement(connection)
         parameters = [
             parameter if number is None else _for_database(arguments[number], connection)
             for parameter, number in zip(statement.parameters, statement.argument_of, strict=True)
         ]
-        with connection.cursor() as cursor:
-            cursor.execute(statement.sql, parameters)
-            rows = [list(row) for row in cursor.fetchall()]
-        # As the ORM's own, but with the connection of this thread.
-        for position, (functions, expression) in statement.converters.items():
-            for row in rows:
+        return statement.sql, parameters
+
+    def converted(self, rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
+        """The database's rows as the ORM's own would be, by the connection of this thread."""
+        connection = connections[DEFAULT_DB_ALIAS]
+        found = [list(row) for row in rows]
+        for position, (functions, expression) in self._statement(connection).converters.items():
+            for row in found:
                 for function in functions:
                     row[position] = function(row[position], expression, connection)
-        return rows
-
-    def objects(self, *arguments: int | str | UUID) -> list[Any]:
-        """The objects that the query is for, with what ``select_related`` adds to them."""
-        make = self._statement(connections[DEFAULT_DB_ALIAS]).make
-        if make is None:
-            raise TypeError("This query asks for values: they are in rows().")
-        return [make(row) for row in self.rows(*arguments)]
-
-    def first(self, *arguments: int | str | UUID) -> Any:
-        """The first object, None if there is none."""
-        return next(iter(self.objects(*arguments)), None)
+        return found
 
     def _statement(self, connection: BaseDatabaseWrapper) -> _Statement:
         found = self._statements.get(connection.vendor)
@@ -100,18 +110,62 @@ def _maker(compiler: Any) -> Callable[[Sequence[Any]], Model]:
     return make
 
 
-def insert_row(model: type[Model], values: Mapping[str, Any]) -> None:
-    """Insert a row with these columns (``trial_id``, ...). Fills in no default and sends no signal."""
+def read(*queries: tuple[PreparedQuery, Sequence[int | str | UUID]]) -> list[list[list[Any]]]:
+    """The rows of each query with its arguments, one query after the other.
+
+    In one exchange with a database that is another process; also then each sees what was committed before it began, as
+    while a lock that the one before took was waited for.
+    """
+    connection = connections[DEFAULT_DB_ALIAS]
+    statements = [query.sql_and_parameters(arguments) for query, arguments in queries]
+    found = []
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            sql = "; ".join(sql for sql, _ in statements)
+            cursor.execute(sql, [parameter for _, parameters in statements for parameter in parameters])
+            for number, (query, _) in enumerate(queries):
+                if number:
+                    cursor.nextset()
+                found.append(query.converted(cursor.fetchall()))
+        else:
+            for (query, _), (sql, parameters) in zip(queries, statements, strict=True):
+                cursor.execute(sql, parameters)
+                found.append(query.converted(cursor.fetchall()))
+    return found
+
+
+@dataclass(frozen=True)
+class Write:
+    """A statement that changes a row, for ``write``."""
+
+    sql: str
+    parameters: Sequence[Any]
+
+
+def insertion(model: type[Model], values: Mapping[str, Any]) -> Write:
+    """A new row with these columns (``trial_id``, ...). Fills in no default and sends no signal."""
     table, columns, parameters = _for_columns(model, values)
     markers = ", ".join(["%s"] * len(columns))
-    _execute(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({markers})", parameters)  # noqa: S608 - model's names
+    return Write(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({markers})", parameters)  # noqa: S608 - model's names
 
 
-def update_row(model: type[Model], pk: int, values: Mapping[str, Any]) -> None:
-    """Set these columns of the row with this primary key. Sends no signal."""
+def change(model: type[Model], pk: int, values: Mapping[str, Any]) -> Write:
+    """Other values in these columns of the row with this primary key. Sends no signal."""
     table, columns, parameters = _for_columns(model, {**values, model._meta.pk.attname: pk})
     *assignments, condition = [f"{column} = %s" for column in columns]
-    _execute(f"UPDATE {table} SET {', '.join(assignments)} WHERE {condition}", parameters)  # noqa: S608 - model's names
+    return Write(f"UPDATE {table} SET {', '.join(assignments)} WHERE {condition}", parameters)  # noqa: S608 - model's names
+
+
+def write(*writes: Write) -> None:
+    """Do these one after the other, in one exchange with a database that is another process."""
+    connection = connections[DEFAULT_DB_ALIAS]
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            sql = "; ".join(each.sql for each in writes)
+            cursor.execute(sql, [parameter for each in writes for parameter in each.parameters])
+        else:
+            for each in writes:
+                cursor.execute(each.sql, each.parameters)
 
 
 def _for_columns(model: type[Model], values: Mapping[str, Any]) -> tuple[str, list[str], list[Any]]:
@@ -123,11 +177,6 @@ def _for_columns(model: type[Model], values: Mapping[str, Any]) -> tuple[str, li
         field.get_db_prep_save(value, connection) for field, value in zip(fields, values.values(), strict=True)
     ]
     return quoted(model._meta.db_table), [quoted(field.column) for field in fields], parameters
-
-
-def _execute(sql: str, parameters: Sequence[Any]) -> None:
-    with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
-        cursor.execute(sql, parameters)
 
 
 def _for_database(value: int | str | UUID, connection: BaseDatabaseWrapper) -> int | str | UUID:

@@ -43,10 +43,7 @@ _COLUMNS = (
 
 
 def unanswered_items(participation_id: int) -> list[Item]:
-    """The current item, which is the first unanswered one, and the LOOK_AHEAD + 1 after it; none when all are answered.
-
-    One query: that of every answer.
-    """
+    """The current item, the first unanswered one, and the LOOK_AHEAD + 1 after it; none when all are answered."""
     return [Item(*row) for row in _UNANSWERED.rows(participation_id)]
 
 
@@ -88,12 +85,14 @@ def _in_sight(public_id: UUID, slug: str, token: UUID) -> QuerySet[Trial, Any]:
 _IN_SIGHT = PreparedQuery(_in_sight, UUID(int=1), "slug", UUID(int=2))
 
 
-def _unanswered(participation_id: int) -> QuerySet[Trial, Any]:
-    trials = Trial.objects.filter(participation=participation_id, rating__isnull=True)
+def _unanswered(**whose: Any) -> QuerySet[Trial, Any]:
+    trials = Trial.objects.filter(rating__isnull=True, **whose)
     return trials.order_by("position").values_list(*_COLUMNS)[: 2 + LOOK_AHEAD]
 
 
-_UNANSWERED = PreparedQuery(_unanswered, 2**40)
+_UNANSWERED = PreparedQuery(lambda participation_id: _unanswered(participation=participation_id), 2**40)
+# The rows of ``unanswered_items`` for the public id of a participation: of every answer.
+UNANSWERED_OF_SESSION = PreparedQuery(lambda public_id: _unanswered(participation__public_id=public_id), UUID(int=1))
 
 
 def _items(trials: QuerySet[Trial], limit: int) -> list[Item]:

@@ -12,11 +12,18 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from scooter_site.common.prepared import PreparedQuery, insert_row, update_row
+from scooter_site.common.prepared import PreparedQuery, Write, change, insertion, read, write
 from studies import flow
 from studies.flow import Step
 from studies.models import Participation, Rating, RatingChange, Study, Trial
-from studies.selectors.items import LOOK_AHEAD, Item, item_of_token, items_from, unanswered_items
+from studies.selectors.items import (
+    LOOK_AHEAD,
+    UNANSWERED_OF_SESSION,
+    Item,
+    item_of_token,
+    items_from,
+    unanswered_items,
+)
 from studies.services.allocation import extend_lease
 from studies.services.pointer import (
     InvalidAnswer,
@@ -111,15 +118,13 @@ def answer_item(
     nothing, whatever it says; unless it ``revises`` the answer, which the study must allow (else OutOfTurn): then the
     new answer stands, and the item after it is shown next.
 
-    One short transaction of five statements, and a few more where a check was failed or the ratings are over.
+    One short transaction of five statements, which PostgreSQL is sent in two parts (reading, writing), and a few more
+    where a check was failed or the ratings are over.
     """
     with transaction.atomic():
-        participation = _locked(session)
+        participation, items = _locked_with_items(session)
         if participation.step == Step.END:
             return Turn(participation, [], came_late=True)
-        items = []
-        if participation.step == Step.MAIN:
-            items = unanswered_items(participation.pk)
         if items and items[0].token == token:
             answer = _checked(participation.study, value, timings, start_position)
             return _take_answer(participation, items, answer)
@@ -155,7 +160,7 @@ def keep_place(session: Session) -> bool:
         participation = _locked(session)
         if participation.step == Step.END:
             return False
-        _save_seen_in_main(participation)
+        write(_seen(participation))
     return True
 
 
@@ -173,6 +178,15 @@ def _locked(session: Session) -> Participation:
     if participation is None:
         raise Participation.DoesNotExist
     return participation
+
+
+def _locked_with_items(session: Session) -> tuple[Participation, list[Item]]:
+    """As ``_locked``, and what the participant is to answer then, in the main study."""
+    found, items = read((_SESSION, (session.public_id, session.slug)), (UNANSWERED_OF_SESSION, (session.public_id,)))
+    if not found:
+        raise Participation.DoesNotExist
+    [participation] = _SESSION.objects_of(found)
+    return participation, [Item(*row) for row in items] if participation.step == Step.MAIN else []
 
 
 def _checked(study: Study, value: int, timings: Timings, start_position: int | None) -> dict[str, Any]:
@@ -202,7 +216,7 @@ def _checked(study: Study, value: int, timings: Timings, start_position: int | N
 def _take_answer(participation: Participation, items: list[Item], answer: dict[str, Any]) -> Turn:
     """Store the first answer to the first of ``items``."""
     current, following = items[0], items[1:]
-    insert_row(Rating, {"trial_id": current.trial_id, **answer})
+    writes = [insertion(Rating, {"trial_id": current.trial_id, **answer})]
     study, value = participation.study, answer["value"]
     failures = 0 if study.protocol.check_passed(current, value, study.setup) else 1
     if following:
@@ -211,10 +225,11 @@ def _take_answer(participation: Participation, items: list[Item], answer: dict[s
         if parameters is not None:
             shown["parameters"] = dict(parameters)
             following[0] = replace(following[0], parameters=parameters)
-        update_row(Trial, following[0].trial_id, shown)
+        writes.append(change(Trial, following[0].trial_id, shown))
     if following and not failures:
-        _save_seen_in_main(participation)
+        write(*writes, _seen(participation))
         return Turn(participation, following)
+    write(*writes)
     moved = _move(participation, failures, is_last=not following)
     return Turn(moved, following if moved.step == Step.MAIN else [])
 
@@ -244,11 +259,11 @@ def _revise_answer(participation: Participation, item: Item, answer: dict[str, A
     return Turn(moved, items_from(participation.pk, item.position + 1) if moved.step == Step.MAIN else [])
 
 
-def _save_seen_in_main(participation: Participation) -> None:
+def _seen(participation: Participation) -> Write:
     """``save_seen`` for an answer that moves the participant to no other step: most of all requests."""
     extend_lease(participation, participation.study)
     seen = {"last_seen_at": participation.last_seen_at, "lease_expires_at": participation.lease_expires_at}
-    update_row(Participation, participation.pk, seen)
+    return change(Participation, participation.pk, seen)
 
 
 def _answered_item(participation: Participation, token: UUID) -> Item:

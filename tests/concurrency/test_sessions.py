@@ -12,6 +12,7 @@ from django.test import Client
 from studies import selectors
 from studies.flow import Step
 from studies.models import ParticipantIdentity, Participation, ParticipationKind, PlateTrial, Rating, TrialKind
+from studies.selectors.items import unanswered_items
 from studies.services import answers, entering, life, rating
 from studies.services.materials import build_materials
 from studies.services.participations import answer_plate, answer_trial, finish_instructions, give_feedback
@@ -146,18 +147,20 @@ def test_100_people_who_all_submit_twice_at_the_same_moment_lose_and_double_noth
 def test_a_double_submission_fails_without_the_lock_and_not_with_it(monkeypatch, is_locked):
     participation = walks.to_main(factories.running_study())
     trial = selectors.current_trial(participation)
-    meeting, look = threading.Barrier(2), rating.unanswered_items
+    meeting, locked_with_items = threading.Barrier(2), rating._locked_with_items
 
-    def look_together(participation_id):
-        found = look(participation_id)
+    def unlocked_with_items(session):
+        found = Participation.objects.select_related("study").get(public_id=session.public_id)
+        return found, unanswered_items(found.pk)
+
+    def look_together(session):
+        found = (locked_with_items if is_locked else unlocked_with_items)(session)
         with suppress(threading.BrokenBarrierError):
             meeting.wait(timeout=2)
         return found
 
-    monkeypatch.setattr(rating, "unanswered_items", look_together)
+    monkeypatch.setattr(rating, "_locked_with_items", look_together)
     if not is_locked:
-        get = Participation.objects.select_related("study").get
-        monkeypatch.setattr(rating, "_locked", lambda session: get(public_id=session.public_id))
         # On SQLite it is the transaction that keeps others out, on PostgreSQL the lock within it.
         monkeypatch.setattr(rating, "transaction", SimpleNamespace(atomic=nullcontext))
     results = at_once([lambda: answer_trial(participation.pk, trial.token, 0, walks.TIMINGS)] * 2)

@@ -29,10 +29,11 @@ def post(visitor, name, **fields):
 
 
 def statements(act) -> list[str]:
-    """The SQL of a request, but for BEGIN and COMMIT."""
+    """The SQL of a request, but for BEGIN and COMMIT; what PostgreSQL is sent at once is told apart."""
     with CaptureQueriesContext(connection) as captured:
         act()
-    return [query["sql"] for query in captured if not query["sql"].startswith(("BEGIN", "COMMIT"))]
+    sent = [statement for query in captured for statement in query["sql"].split("; ")]
+    return [statement for statement in sent if not statement.startswith(("BEGIN", "COMMIT"))]
 
 
 @pytest.mark.django_db(transaction=True)
