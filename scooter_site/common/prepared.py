@@ -1,10 +1,13 @@
 """Statements for the few requests that come by the thousand.
 
-Turning a small statement into SQL costs Django several times what sending it costs.
+Turning a small statement into SQL costs Django several times what sending it costs, and planning it costs PostgreSQL
+several times what executing it costs. So both is done once: by each process, and on each connection (PREPARE).
 """
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -13,12 +16,43 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Model, QuerySet
 from django.db.models.query import get_related_populators
 
+from scooter_site.common.postgresql.base import DatabaseWrapper as PostgresqlWrapper
+
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class _Argument:
+    """Stands in a statement's parameters for the value that a call gives."""
+
+    number: int
+
 
 @dataclass(frozen=True)
 class _Statement:
+    """SQL with a marker (%s) for each of its parameters."""
+
     sql: str
     parameters: Sequence[Any]
-    argument_of: Sequence[int | None]  # for each parameter, which argument takes its place
+    name: str = field(default_factory=lambda: f"prepared_{next(_numbers)}")
+
+    def with_arguments(self, arguments: Sequence[Any]) -> Sequence[Any]:
+        """The parameters of one call."""
+        return [arguments[each.number] if isinstance(each, _Argument) else each for each in self.parameters]
+
+    def definition(self) -> tuple[str, list[Any]]:
+        """The same with PostgreSQL's names of arguments ($1), and the parameters that are none."""
+        markers = [f"${each.number + 1}" if isinstance(each, _Argument) else "%s" for each in self.parameters]
+        pieces = self.sql.split("%s")
+        sql = "".join(itertools.chain.from_iterable(zip(pieces, [*markers, ""], strict=True)))
+        return sql, [each for each in self.parameters if not isinstance(each, _Argument)]
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """How a query is sent, and what its rows become."""
+
+    statement: _Statement
     make: Callable[[Sequence[Any]], Model] | None  # a row's object, unless the query asks for values
     converters: Mapping[int, tuple[Sequence[Callable[..., Any]], Any]]  # by position: functions, and their expression
 
@@ -33,7 +67,7 @@ class PreparedQuery:
     def __init__(self, build: Callable[..., QuerySet[Any, Any]], *stand_ins: int | str | UUID) -> None:
         self._build = build
         self._stand_ins = stand_ins
-        self._statements: dict[str, _Statement] = {}
+        self._readings: dict[str, _Reading] = {}
 
     def rows(self, *arguments: int | str | UUID) -> list[list[Any]]:
         """The columns that the query selects, as Python values."""
@@ -45,7 +79,7 @@ class PreparedQuery:
 
     def objects_of(self, rows: Sequence[Sequence[Any]]) -> list[Any]:
         """The objects that these rows of the query are."""
-        make = self._statement(connections[DEFAULT_DB_ALIAS]).make
+        make = self.reading(connections[DEFAULT_DB_ALIAS]).make
         if make is None:
             raise TypeError("This query asks for values: they are in rows().")
         return [make(row) for row in rows]
@@ -54,28 +88,9 @@ class PreparedQuery:
         """The first object, None if there is none."""
         return next(iter(self.objects(*arguments)), None)
 
-    def sql_and_parameters(self, arguments: Sequence[int | str | UUID]) -> tuple[str, list[Any]]:
-        """What the database is sent."""
-        connection = connections[DEFAULT_DB_ALIAS]
-        statement = self._statement(connection)
-        parameters = [
-            parameter if number is None else _for_database(arguments[number], connection)
-            for parameter, number in zip(statement.parameters, statement.argument_of, strict=True)
-        ]
-        return statement.sql, parameters
-
-    def converted(self, rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
-        """The database's rows as the ORM's own would be, by the connection of this thread."""
-        connection = connections[DEFAULT_DB_ALIAS]
-        found = [list(row) for row in rows]
-        for position, (functions, expression) in self._statement(connection).converters.items():
-            for row in found:
-                for function in functions:
-                    row[position] = function(row[position], expression, connection)
-        return found
-
-    def _statement(self, connection: BaseDatabaseWrapper) -> _Statement:
-        found = self._statements.get(connection.vendor)
+    def reading(self, connection: BaseDatabaseWrapper) -> _Reading:
+        """How this kind of database is asked."""
+        found = self._readings.get(connection.vendor)
         if found is None:
             query = self._build(*self._stand_ins).query
             compiler: Any = query.get_compiler(connection=connection)
@@ -84,10 +99,11 @@ class PreparedQuery:
             if not set(stand_ins) <= set(parameters):  # as when a number is beyond its column's range
                 raise ValueError(f"Django leaves a stand-in out of the query: {self._stand_ins} became {parameters}.")
             selected = [expression for expression, _, _ in compiler.select]
-            found = self._statements[connection.vendor] = _Statement(
-                sql=sql,
-                parameters=parameters,
-                argument_of=[stand_ins.index(value) if value in stand_ins else None for value in parameters],
+            found = self._readings[connection.vendor] = _Reading(
+                statement=_Statement(
+                    sql,
+                    [_Argument(stand_ins.index(value)) if value in stand_ins else value for value in parameters],
+                ),
                 make=None if query.values_select else _maker(compiler),
                 converters=compiler.get_converters(selected),
             )
@@ -117,66 +133,109 @@ def read(*queries: tuple[PreparedQuery, Sequence[int | str | UUID]]) -> list[lis
     while a lock that the one before took was waited for.
     """
     connection = connections[DEFAULT_DB_ALIAS]
-    statements = [query.sql_and_parameters(arguments) for query, arguments in queries]
-    found = []
-    with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":
-            sql = "; ".join(sql for sql, _ in statements)
-            cursor.execute(sql, [parameter for _, parameters in statements for parameter in parameters])
-            for number, (query, _) in enumerate(queries):
-                if number:
-                    cursor.nextset()
-                found.append(query.converted(cursor.fetchall()))
-        else:
-            for (query, _), (sql, parameters) in zip(queries, statements, strict=True):
-                cursor.execute(sql, parameters)
-                found.append(query.converted(cursor.fetchall()))
-    return found
+    readings = [query.reading(connection) for query, _ in queries]
+    calls = [
+        (reading.statement, [_for_database(value, connection) for value in arguments])
+        for reading, (_, arguments) in zip(readings, queries, strict=True)
+    ]
+    found = _send(connection, calls, has_rows=True)
+    return [_converted(rows, reading, connection) for reading, rows in zip(readings, found, strict=True)]
+
+
+def _converted(found: Iterable[Sequence[Any]], reading: _Reading, connection: BaseDatabaseWrapper) -> list[list[Any]]:
+    """The database's rows as the ORM's own would be."""
+    rows = [list(row) for row in found]
+    for position, (functions, expression) in reading.converters.items():
+        for row in rows:
+            for function in functions:
+                row[position] = function(row[position], expression, connection)
+    return rows
 
 
 @dataclass(frozen=True)
 class Write:
     """A statement that changes a row, for ``write``."""
 
-    sql: str
-    parameters: Sequence[Any]
+    statement: _Statement
+    values: Sequence[Any]
 
 
 def insertion(model: type[Model], values: Mapping[str, Any]) -> Write:
     """A new row with these columns (``trial_id``, ...). Fills in no default and sends no signal."""
-    table, columns, parameters = _for_columns(model, values)
-    markers = ", ".join(["%s"] * len(columns))
-    return Write(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({markers})", parameters)  # noqa: S608 - model's names
+    return _write(_insert, model, values)
 
 
 def change(model: type[Model], pk: int, values: Mapping[str, Any]) -> Write:
     """Other values in these columns of the row with this primary key. Sends no signal."""
-    table, columns, parameters = _for_columns(model, {**values, model._meta.pk.attname: pk})
-    *assignments, condition = [f"{column} = %s" for column in columns]
-    return Write(f"UPDATE {table} SET {', '.join(assignments)} WHERE {condition}", parameters)  # noqa: S608 - model's names
+    return _write(_update, model, {**values, model._meta.pk.attname: pk})
 
 
 def write(*writes: Write) -> None:
     """Do these one after the other, in one exchange with a database that is another process."""
+    _send(connections[DEFAULT_DB_ALIAS], [(each.statement, each.values) for each in writes], has_rows=False)
+
+
+def _write(
+    statement_of: Callable[[type[Model], tuple[str, ...], str], _Statement],
+    model: type[Model],
+    values: Mapping[str, Any],
+) -> Write:
     connection = connections[DEFAULT_DB_ALIAS]
+    statement = statement_of(model, tuple(values), connection.vendor)
+    fields: Iterable[Any] = map(model._meta.get_field, values)
+    return Write(
+        statement,
+        [each.get_db_prep_save(value, connection) for each, value in zip(fields, values.values(), strict=True)],
+    )
+
+
+@lru_cache(maxsize=100)
+def _insert(model: type[Model], names: tuple[str, ...], vendor: str) -> _Statement:
+    table, columns = _quoted(model, names)
+    markers = ", ".join(["%s"] * len(columns))
+    return _with_all(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({markers})", columns)  # noqa: S608 - model's names
+
+
+@lru_cache(maxsize=100)
+def _update(model: type[Model], names: tuple[str, ...], vendor: str) -> _Statement:
+    table, columns = _quoted(model, names)
+    *assignments, condition = [f"{column} = %s" for column in columns]
+    return _with_all(f"UPDATE {table} SET {', '.join(assignments)} WHERE {condition}", columns)  # noqa: S608 - model's names
+
+
+def _with_all(sql: str, columns: Sequence[str]) -> _Statement:
+    return _Statement(sql, [_Argument(number) for number in range(len(columns))])
+
+
+def _quoted(model: type[Model], names: Iterable[str]) -> tuple[str, list[str]]:
+    """The names of the table and of the columns as SQL has them."""
+    quoted = connections[DEFAULT_DB_ALIAS].ops.quote_name
+    fields: Iterable[Any] = map(model._meta.get_field, names)
+    return quoted(model._meta.db_table), [quoted(each.column) for each in fields]
+
+
+def _send(
+    connection: BaseDatabaseWrapper, calls: Sequence[tuple[_Statement, Sequence[Any]]], *, has_rows: bool
+) -> list[list[Any]]:
+    """Send the statements with their arguments, in one exchange where there is one; give the rows of each."""
+    found = []
     with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":
-            sql = "; ".join(each.sql for each in writes)
-            cursor.execute(sql, [parameter for each in writes for parameter in each.parameters])
+        if isinstance(connection, PostgresqlWrapper):
+            names = [connection.prepared(statement.name, statement.definition) for statement, _ in calls]
+            sql = "; ".join(
+                f"EXECUTE {name} ({', '.join(['%s'] * len(arguments))})"
+                for name, (_, arguments) in zip(names, calls, strict=True)
+            )
+            cursor.execute(sql, [value for _, arguments in calls for value in arguments])
+            for number in range(len(calls) if has_rows else 0):
+                if number:
+                    cursor.nextset()
+                found.append(cursor.fetchall())
         else:
-            for each in writes:
-                cursor.execute(each.sql, each.parameters)
-
-
-def _for_columns(model: type[Model], values: Mapping[str, Any]) -> tuple[str, list[str], list[Any]]:
-    """The names of the table and of the columns as SQL has them, and the values as the database takes them."""
-    connection = connections[DEFAULT_DB_ALIAS]
-    quoted = connection.ops.quote_name
-    fields: list[Any] = [model._meta.get_field(name) for name in values]
-    parameters = [
-        field.get_db_prep_save(value, connection) for field, value in zip(fields, values.values(), strict=True)
-    ]
-    return quoted(model._meta.db_table), [quoted(field.column) for field in fields], parameters
+            for statement, arguments in calls:
+                cursor.execute(statement.sql, statement.with_arguments(arguments))
+                found.append(cursor.fetchall() if has_rows else [])
+    return found
 
 
 def _for_database(value: int | str | UUID, connection: BaseDatabaseWrapper) -> int | str | UUID:

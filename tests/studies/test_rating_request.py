@@ -29,11 +29,14 @@ def post(visitor, name, **fields):
 
 
 def statements(act) -> list[str]:
-    """The SQL of a request, but for BEGIN and COMMIT; what PostgreSQL is sent at once is told apart."""
+    """The SQL of a request; what PostgreSQL is sent at once is told apart.
+
+    But for BEGIN and COMMIT, and for PREPARE, of which a connection sees one per kind of statement.
+    """
     with CaptureQueriesContext(connection) as captured:
         act()
     sent = [statement for query in captured for statement in query["sql"].split("; ")]
-    return [statement for statement in sent if not statement.startswith(("BEGIN", "COMMIT"))]
+    return [statement for statement in sent if not statement.startswith(("BEGIN", "COMMIT", "PREPARE"))]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,6 +1,8 @@
-"""A connection that asks the server whether it is alive only when there is reason to doubt it."""
+"""A connection that keeps the plans of statements, and asks the server whether it is alive only in doubt."""
 
 import select
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from django.db.backends.postgresql import base
 
@@ -12,6 +14,24 @@ class DatabaseWrapper(base.DatabaseWrapper):
     failover, a pooler's time-out) closes its socket, and a closed socket has something to read: the end. Between two
     requests there is nothing else to read, so looking at the socket, which asks nobody, tells the same.
     """
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        """A connection on which nothing is prepared yet."""
+        self._prepared: set[str] = set()
+        return super().get_new_connection(conn_params)
+
+    def prepared(self, name: str, definition: Callable[[], tuple[str, Sequence[Any]]]) -> str:
+        """Have the statement of this name planned on the open connection, if it is not yet; gives the name.
+
+        ``definition`` gives its SQL with $1, $2, ... for what EXECUTE is given, and the parameters that are the same
+        each time (%s). PREPARE belongs to no transaction: a ROLLBACK does not undo it.
+        """
+        if name not in self._prepared:
+            with self.cursor() as cursor:
+                sql, parameters = definition()
+                cursor.execute(f"PREPARE {name} AS {sql}", parameters)
+            self._prepared.add(name)
+        return name
 
     def is_usable(self) -> bool:
         """Whether statements can be sent. After an error of the database, it is asked."""
