@@ -15,8 +15,8 @@ def favicon(request: HttpRequest) -> HttpResponseRedirect:
 
 
 urlpatterns = [
+    path("s/", include("studies.urls")),  # first, for most requests are a participant's
     path("", include("leaderboard.urls")),
-    path("s/", include("studies.urls")),
     path("catalogue/", include("imagedb.urls")),
     path("account/", include("scooter_site.accounts.urls")),
     path("api/v1/", include("scooter_site.api")),
