@@ -5,13 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from django.db.models import F, OuterRef, QuerySet, Subquery
-from django.db.models.fields.files import FieldFile
+from django.db.models import QuerySet
 
-from imagedb.models import Image
 from scooter_site.common.prepared import PreparedQuery
-from studies.flow import Step
-from studies.models import Stimulus, Trial
+from studies.models import Trial
 
 # Items beyond the current one that the browser may fetch ahead, and go on with while it is offline.
 LOOK_AHEAD = 3
@@ -55,34 +52,6 @@ def items_from(participation_id: int, position: int) -> list[Item]:
 def item_of_token(participation_id: int, token: UUID) -> Item | None:
     """The participant's item with this token, wherever it is. One query."""
     return next(iter(_items(Trial.objects.filter(participation=participation_id, token=token), 1)), None)
-
-
-def picture_in_sight(public_id: UUID, slug: str, token: UUID) -> FieldFile | None:
-    """The picture of an item that the participant may see: in the main study, up to what may be fetched ahead.
-
-    ``may_see_trial_image`` in one query, since every item's picture is asked for once.
-    """
-    for rendition, check_image in _IN_SIGHT.rows(public_id, slug, token):
-        if rendition:
-            return FieldFile(None, Image._meta.get_field("rendition"), rendition)  # type: ignore[arg-type]
-        if check_image:
-            return FieldFile(None, Stimulus._meta.get_field("file"), check_image)  # type: ignore[arg-type]
-    return None
-
-
-def _in_sight(public_id: UUID, slug: str, token: UUID) -> QuerySet[Trial, Any]:
-    unanswered = Trial.objects.filter(participation=OuterRef("participation"), rating__isnull=True)
-    return (
-        Trial.objects.filter(token=token, participation__public_id=public_id, participation__study__slug=slug)
-        .filter(participation__step=Step.MAIN)
-        .alias(first_unanswered=Subquery(unanswered.order_by("position").values("position")[:1]))
-        .filter(position__lte=F("first_unanswered") + LOOK_AHEAD)
-        .order_by()
-        .values_list("image__rendition", "stimulus__file")
-    )
-
-
-_IN_SIGHT = PreparedQuery(_in_sight, UUID(int=1), "slug", UUID(int=2))
 
 
 def _unanswered(**whose: Any) -> QuerySet[Trial, Any]:

@@ -2,13 +2,22 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
 
 from scooter_site.common.prepared import PreparedQuery
 from studies.flow import Outcome, Step
-from studies.models import PairTrial, Panel, Participation, ParticipationKind, PlateTrial, Study, Trial
+from studies.models import (
+    PairTrial,
+    Panel,
+    ParticipantMessage,
+    Participation,
+    ParticipationKind,
+    PlateTrial,
+    Trial,
+)
 from studies.selectors.items import LOOK_AHEAD, unanswered_items
 
 
@@ -20,20 +29,33 @@ class Progress:
     total: int
 
 
-def participation_of(public_id: UUID, study: Study) -> Participation | None:
-    """The participation of this study that a browser's session names, with its identity and completion code."""
-    participation = _OF_SESSION.first(public_id, study.pk)
-    if participation is not None:
-        participation.study = study
-    return participation
+def participation_of(public_id: UUID, slug: str) -> Participation | None:
+    """The participation that a browser's session names in the study of this slug, with what every page needs of it.
+
+    That is the study, the identity and the completion code.
+    """
+    return _OF_SESSION.first(public_id, slug)
 
 
-def _of_session(public_id: UUID, study_id: int) -> QuerySet[Participation]:
-    found = Participation.objects.select_related("identity", "completion_code")
-    return found.filter(public_id=public_id, study=study_id).order_by()
+def _of_session(public_id: UUID, slug: str) -> QuerySet[Participation]:
+    found = Participation.objects.select_related("study", "identity", "completion_code")
+    return found.filter(public_id=public_id, study__slug=slug).order_by()
 
 
-_OF_SESSION = PreparedQuery(_of_session, UUID(int=1), 2**40)
+_OF_SESSION = PreparedQuery(_of_session, UUID(int=1), "a slug")
+
+
+def has_new_answer(participation: Participation) -> bool:
+    """Whether the researchers answered a message of this participant who has not seen the answer yet."""
+    return bool(_NEW_ANSWERS.rows(participation.pk))
+
+
+def _new_answers(participation_id: int) -> QuerySet[ParticipantMessage, Any]:
+    new = ParticipantMessage.objects.filter(answered_at__isnull=False, answer_read_at__isnull=True)
+    return new.filter(participation=participation_id).order_by().values_list("pk")[:1]
+
+
+_NEW_ANSWERS = PreparedQuery(_new_answers, 2**40)
 
 
 def current_plate(participation: Participation) -> PlateTrial | None:

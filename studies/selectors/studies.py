@@ -36,7 +36,12 @@ _OF_SLUG = PreparedQuery(lambda slug: Study.objects.filter(slug=slug).order_by()
 
 def study_text(study: Study, kind: str) -> StudyText | None:
     """The newest version of the study's text of this kind (TextKind), as written; ``render_text`` fills it in."""
-    return StudyText.objects.filter(study=study, kind=kind).order_by("-version").first()
+    return _NEWEST_TEXT.first(study.pk, str(kind))
+
+
+_NEWEST_TEXT = PreparedQuery(
+    lambda study_id, kind: StudyText.objects.filter(study=study_id, kind=kind).order_by("-version")[:1], 2**40, "a kind"
+)
 
 
 def newest_texts(study: Study) -> list[StudyText]:

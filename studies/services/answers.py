@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
+from scooter_site.common.prepared import PreparedQuery, Write, change, write
 from studies import checks, flow, order
 from studies.feedback import FeedbackError, checked_answers, parse_items
 from studies.flow import Step
@@ -27,11 +28,14 @@ from studies.models import (
 from studies.selectors import study_text
 from studies.services.pointer import (
     InvalidAnswer,
+    event,
     is_at,
     locked_participation,
+    locked_with,
     move,
     record,
     save_seen,
+    seen,
 )
 
 Item = TypeVar("Item", PlateTrial, PairTrial)
@@ -40,22 +44,31 @@ Item = TypeVar("Item", PlateTrial, PairTrial)
 def answer_plate(participation_id: int, token: UUID, answer: str) -> Participation:
     """Answer a colour plate with "0" to "9" or "none". After the last one the check is judged."""
     with transaction.atomic():
-        participation = locked_participation(participation_id)
-        plates = list(participation.plate_trials.select_related("plate").order_by("position"))
+        participation, plates = locked_with(participation_id, _PLATES)
         current = _current_or_past(participation, Step.COLOUR_CHECK, plates, token)
         if current is None:
             return participation
         if answer not in checks.PLATE_ANSWERS:
             raise InvalidAnswer("A colour plate is answered with a digit from 0 to 9, or none.")
-        current.answer, current.answered_at = answer, timezone.now()
-        current.save(update_fields=["answer", "answered_at"])
-        record(participation, "plate_answered", position=current.position)
-        if current is plates[-1]:
+        answered = _answered(current, answer)
+        happened = event(participation, "plate_answered", position=current.position)
+        if current is not plates[-1]:
+            write(answered, happened, seen(participation))
+        else:
+            write(answered, happened)
             right = checks.count_right_plates((plate.plate.digit, plate.answer) for plate in plates)
             record(participation, "colour_check_judged", right=right, of=len(plates))
             move(participation, flow.PlatesAnswered(correct=right))
-        save_seen(participation)
+            save_seen(participation)
     return participation
+
+
+_PLATES = PreparedQuery(
+    lambda participation_id: (
+        PlateTrial.objects.filter(participation=participation_id).select_related("plate").order_by("position")
+    ),
+    2**40,
+)
 
 
 def finish_instructions(participation_id: int) -> Participation:
@@ -98,25 +111,32 @@ def make_pairs(participation: Participation) -> None:
 def answer_pair(participation_id: int, token: UUID, answer: str) -> Participation:
     """Answer a comprehension pair with "left" or "right". After the last one of an attempt the check is judged."""
     with transaction.atomic():
-        participation = locked_participation(participation_id)
-        all_pairs = list(participation.pair_trials.order_by("attempt", "position"))
+        participation, all_pairs = locked_with(participation_id, _PAIRS)
         current = _current_or_past(participation, Step.COMPREHENSION, all_pairs, token)
         if current is None:
             return participation
         if answer not in checks.PAIR_ANSWERS:
             raise InvalidAnswer("A pair is answered with left or right.")
-        current.answer, current.answered_at = answer, timezone.now()
-        current.save(update_fields=["answer", "answered_at"])
-        record(participation, "pair_answered", attempt=current.attempt, position=current.position)
+        answered = _answered(current, answer)
+        happened = event(participation, "pair_answered", attempt=current.attempt, position=current.position)
         pairs = [pair for pair in all_pairs if pair.attempt == current.attempt]
-        if current is pairs[-1]:
+        if current is not pairs[-1]:
+            write(answered, happened, seen(participation))
+        else:
+            write(answered, happened)
             right = checks.count_right_pairs((pair.modified_side, pair.answer) for pair in pairs)
             record(participation, "comprehension_judged", attempt=current.attempt, right=right, of=len(pairs))
             move(participation, flow.PairsAnswered(correct=right, attempt=current.attempt))
             if participation.step == Step.INSTRUCTIONS:
                 participation.comprehension_attempt += 1
-        save_seen(participation)
+            save_seen(participation)
     return participation
+
+
+_PAIRS = PreparedQuery(
+    lambda participation_id: PairTrial.objects.filter(participation=participation_id).order_by("attempt", "position"),
+    2**40,
+)
 
 
 def give_feedback(participation_id: int, answers: Mapping[str, str]) -> Participation:
@@ -149,3 +169,9 @@ def _current_or_past(participation: Participation, step: Step, items: list[Item]
     if participation.step == Step.END or any(item.token == token for item in items if item.answered_at):
         return None
     raise InvalidAnswer("This answer belongs to something that has not been shown yet.")
+
+
+def _answered(item: PlateTrial | PairTrial, answer: str) -> Write:
+    """Answer the item now: the object at once, its row with this statement."""
+    item.answer, item.answered_at = answer, timezone.now()
+    return change(type(item), item.pk, {"answer": answer, "answered_at": item.answered_at})

@@ -6,9 +6,11 @@ import secrets
 from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from imagedb.models import ImageKind
+from scooter_site.common.prepared import PreparedQuery, insertion, write
 from studies import flow, order
 from studies.flow import Outcome, Step
 from studies.models import (
@@ -23,6 +25,7 @@ from studies.models import (
     TextKind,
     Trial,
 )
+from studies.models.study import new_token
 from studies.protocols import Material
 from studies.selectors import may_begin_again, places_left, study_text
 from studies.services.admission import AlreadyTookPart, StudyFull, refuse_unless_open
@@ -101,9 +104,18 @@ def _enter_anew(study: Study, kind: str, participant_id: str, session_id: str) -
 
 
 def _of_session(study: Study, session_id: str) -> Participation | None:
-    return (
-        Participation.objects.select_related("study").filter(identity__study=study, identity__session_id=session_id)
-    ).first()
+    return _OF_SESSION.first(study.pk, session_id)
+
+
+_OF_SESSION = PreparedQuery(
+    lambda study_id, session_id: (
+        Participation.objects.select_related("study")
+        .filter(identity__study=study_id, identity__session_id=session_id)
+        .order_by()
+    ),
+    2**40,
+    "a session",
+)
 
 
 def _welcome_back(participation: Participation) -> Participation:
@@ -137,15 +149,21 @@ def _replace_earlier_sessions(study: Study, participant_id: str) -> None:
     Raises AlreadyTookPart if one of them came to a result. Their rows are locked before they are judged: the study is
     locked already, and whoever locks both locks the study first.
     """
-    earlier = Participation.objects.select_for_update(of=("self",), no_key=True).select_related("study")
-    of_person = earlier.filter(
-        kind=ParticipationKind.REAL, identity__study=study, identity__participant_id=participant_id
-    )
-    for participation in of_person.order_by("pk"):
+    for participation in _OF_PERSON.objects(study.pk, participant_id):
         if participation.step != Step.END:
             replace_participation(participation.pk)
         elif participation.outcome not in WITHOUT_RESULT:
             raise AlreadyTookPart
+
+
+def _of_person(study_id: int, participant_id: str) -> QuerySet[Participation]:
+    locked = Participation.objects.select_for_update(of=("self",), no_key=True).only("step", "outcome")
+    return locked.filter(
+        kind=ParticipationKind.REAL, identity__study=study_id, identity__participant_id=participant_id
+    ).order_by("pk")
+
+
+_OF_PERSON = PreparedQuery(_of_person, 2**40, "a person")
 
 
 def accept_consent(participation_id: int, device: Device) -> Participation:
@@ -229,17 +247,23 @@ def make_trials(participation: Participation) -> None:
         corrupted_ids=list(corrupted.values_list("id", flat=True)),
     )
     planned = study.protocol.plan(material, study.setup, rng)
-    Trial.objects.bulk_create(
-        Trial(
-            participation=participation,
-            position=position,
-            kind=trial.kind,
-            image_id=trial.image_id,
-            stimulus_id=trial.stimulus_id,
-            instructed_value=trial.instructed_value,
-            parameters=dict(trial.parameters),
+    write(
+        *(
+            insertion(
+                Trial,
+                {
+                    "participation_id": participation.pk,
+                    "position": position,
+                    "kind": trial.kind,
+                    "image_id": trial.image_id,
+                    "stimulus_id": trial.stimulus_id,
+                    "instructed_value": trial.instructed_value,
+                    "parameters": dict(trial.parameters),
+                    "token": new_token(),
+                },
+            )
+            for position, trial in enumerate(planned, start=1)
         )
-        for position, trial in enumerate(planned, start=1)
     )
 
 

@@ -1,10 +1,12 @@
 """The server's pointer to where a participant is: locked, moved, and everything on the way recorded."""
 
+from typing import Any
+
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from scooter_site.common.prepared import PreparedQuery
+from scooter_site.common.prepared import PreparedQuery, Write, change, insertion, read, write
 from studies import flow
 from studies.flow import Outcome, Step
 from studies.models import CompletionCode, Participation, ParticipationEvent, Study, Verdict
@@ -42,28 +44,44 @@ def _locked(participation_id: int) -> QuerySet[Participation]:
 _LOCKED = PreparedQuery(_locked, 2**40)
 
 
+def locked_with(participation_id: int, query: PreparedQuery) -> tuple[Participation, list[Any]]:
+    """The participation, and the objects of a query for its id as they are once it is locked; in one exchange."""
+    found, rows = read((_LOCKED, (participation_id,)), (query, (participation_id,)))
+    if not found:
+        raise Participation.DoesNotExist
+    [participation] = _LOCKED.objects_of(found)
+    return participation, query.objects_of(rows)
+
+
 def save_seen(participation: Participation) -> None:
     """Save where the participant is, and that they were seen."""
     if participation.step != Step.END:
         extend_lease(participation, participation.study)
-    participation.save(
-        update_fields=[
-            "step",
-            "outcome",
-            "is_valid",
-            "validity_changed_at",
-            "finished_at",
-            "completion_code",
-            "attention_failures",
-            "comprehension_attempt",
-            "last_seen_at",
-            "lease_expires_at",
-        ]
-    )
+    write(change(Participation, participation.pk, {name: getattr(participation, name) for name in _POINTER}))
+
+
+_POINTER = (
+    "step", "outcome", "is_valid", "validity_changed_at", "finished_at", "completion_code_id", "attention_failures",
+    "comprehension_attempt", "last_seen_at", "lease_expires_at",
+)  # fmt: skip
+
+
+def seen(participation: Participation) -> Write:
+    """``save_seen`` for an answer that moves the participant to no other step: most of all requests."""
+    extend_lease(participation, participation.study)
+    times = {"last_seen_at": participation.last_seen_at, "lease_expires_at": participation.lease_expires_at}
+    return change(Participation, participation.pk, times)
 
 
 def record(participation: Participation, name: str, **detail: object) -> None:
-    ParticipationEvent.objects.create(participation=participation, name=name, detail=detail)
+    """Add to the participation's timeline."""
+    write(event(participation, name, **detail))
+
+
+def event(participation: Participation, name: str, **detail: object) -> Write:
+    """``record`` as a statement, to be sent with others."""
+    values = {"participation_id": participation.pk, "at": timezone.now(), "name": name, "detail": detail}
+    return insertion(ParticipationEvent, values)
 
 
 def is_at(participation: Participation, step: Step) -> bool:

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from scooter_site.common.prepared import PreparedQuery, Write, change, insertion, read, write
+from scooter_site.common.prepared import PreparedQuery, change, insertion, read, write
 from studies import flow
 from studies.flow import Step
 from studies.models import Participation, Rating, RatingChange, Study, Trial
@@ -24,13 +24,13 @@ from studies.selectors.items import (
     items_from,
     unanswered_items,
 )
-from studies.services.allocation import extend_lease
 from studies.services.pointer import (
     InvalidAnswer,
     OutOfTurn,
     locked_participation,
     move,
     save_seen,
+    seen,
     small_number,
 )
 
@@ -160,7 +160,7 @@ def keep_place(session: Session) -> bool:
         participation = _locked(session)
         if participation.step == Step.END:
             return False
-        write(_seen(participation))
+        write(seen(participation))
     return True
 
 
@@ -227,7 +227,7 @@ def _take_answer(participation: Participation, items: list[Item], answer: dict[s
             following[0] = replace(following[0], parameters=parameters)
         writes.append(change(Trial, following[0].trial_id, shown))
     if following and not failures:
-        write(*writes, _seen(participation))
+        write(*writes, seen(participation))
         return Turn(participation, following)
     write(*writes)
     moved = _move(participation, failures, is_last=not following)
@@ -257,13 +257,6 @@ def _revise_answer(participation: Participation, item: Item, answer: dict[str, A
     Rating.objects.filter(pk=rating.pk).update(**answer)
     moved = _move(participation, passed[0] - passed[1], is_last=False)
     return Turn(moved, items_from(participation.pk, item.position + 1) if moved.step == Step.MAIN else [])
-
-
-def _seen(participation: Participation) -> Write:
-    """``save_seen`` for an answer that moves the participant to no other step: most of all requests."""
-    extend_lease(participation, participation.study)
-    seen = {"last_seen_at": participation.last_seen_at, "lease_expires_at": participation.lease_expires_at}
-    return change(Participation, participation.pk, seen)
 
 
 def _answered_item(participation: Participation, token: UUID) -> Item:

@@ -4,6 +4,8 @@ from typing import Any
 
 from django import template
 
+from studies.selectors.participations import has_new_answer
+
 register = template.Library()
 
 
@@ -15,5 +17,5 @@ def contact_link(context: dict[str, Any]) -> dict[str, Any]:
         return {}
     return {
         "study": participation.study,
-        "has_new_answer": participation.messages.filter(answered_at__isnull=False, answer_read_at=None).exists(),
+        "has_new_answer": has_new_answer(participation),
     }

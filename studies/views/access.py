@@ -40,6 +40,21 @@ def study_page(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]
     return with_study
 
 
+def participant_page(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Give the view the participation that the cookie names, or answer that there is none, or no such study."""
+
+    @wraps(view)
+    def with_participation(request: HttpRequest, slug: str) -> HttpResponse:
+        public_id = session_of(request, slug)
+        participation = None if public_id is None else selectors.participation_of(public_id, slug)
+        if participation is not None:
+            return view(request, participation)
+        study = selectors.study_of(slug)
+        return notices.notice_page(request, notices.no_session(study) if study else notices.unknown_study(), study)
+
+    return with_participation
+
+
 def may_preview(request: HttpRequest) -> bool:
     """Whether the visitor is staff who may see studies as their participants do."""
     return request.user.is_staff and request.user.has_perm("studies.change_study")
@@ -48,7 +63,7 @@ def may_preview(request: HttpRequest) -> bool:
 def current_participation(request: HttpRequest, study: Study) -> Participation | None:
     """The participation that the cookie names, if it is valid, of this study and still there."""
     public_id = session_of(request, study.slug)
-    return None if public_id is None else selectors.participation_of(public_id, study)
+    return None if public_id is None else selectors.participation_of(public_id, study.slug)
 
 
 def session_of(request: HttpRequest, slug: str) -> UUID | None:

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods
 
 from studies.flow import Step
 from studies.forms import ChoiceForm, ConsentForm
-from studies.models import Participation, ParticipationKind, Study
+from studies.models import Participation, ParticipationKind
 from studies.services.participations import (
     Device,
     DeviceNotSuitable,
@@ -27,18 +27,16 @@ from studies.services.participations import (
     give_feedback,
 )
 from studies.views import notices
-from studies.views.access import current_participation, study_page, to_run
+from studies.views.access import participant_page, to_run
 from studies.views.pages import page_context, study_feedback_form
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
-@study_page
-def run(request: HttpRequest, study: Study) -> HttpResponse:
+@participant_page
+def run(request: HttpRequest, participation: Participation) -> HttpResponse:
     """Show the current step, or take what was posted from it."""
-    participation = current_participation(request, study)
-    if participation is None:
-        return notices.notice_page(request, notices.no_session(study), study)
+    study = participation.study
     if request.method != "POST" or request.POST.get("step") != participation.step:
         # A post from a page that was left open: the answer is the page that is current now.
         return to_run(study) if request.method == "POST" else _page(request, participation)

@@ -5,10 +5,17 @@ import pytest
 
 from studies import selectors
 from studies.flow import Outcome, Step
-from studies.models import Participation, ParticipationKind, Study, TrialKind
+from studies.models import Participation, ParticipationKind, Stimulus, StimulusPurpose, Study, TrialKind
 from studies.selectors.counting import countable, counts
-from studies.selectors.items import picture_in_sight
-from studies.services.participations import answer_trial, decline_consent, give_feedback
+from studies.selectors.pictures import picture_in_sight
+from studies.services.participations import (
+    answer_pair,
+    answer_plate,
+    answer_trial,
+    decline_consent,
+    finish_instructions,
+    give_feedback,
+)
 from tests import factories, walks
 
 pytestmark = pytest.mark.django_db
@@ -46,7 +53,7 @@ def test_images_may_be_seen_up_to_three_items_ahead(study):
 
 
 def sent(participation, trial):
-    picture = picture_in_sight(participation.public_id, participation.study.slug, trial.token)
+    picture = picture_in_sight("trial", participation.public_id, participation.study.slug, trial.token)
     return picture and (picture.storage, picture.name)
 
 
@@ -63,8 +70,79 @@ def test_images_are_for_their_own_participant_in_the_main_study_only(study):
     with_picture = other.trials.exclude(kind="instructed").first()
     assert sent(other, with_picture)
     assert not sent(participation, with_picture)
-    assert not picture_in_sight(other.public_id, "another-study", with_picture.token)
+    assert not picture_in_sight("trial", other.public_id, "another-study", with_picture.token)
     assert not sent(early, early.trials.exclude(kind="instructed").first())
+
+
+def test_pictures_of_checks_are_for_their_own_participant_and_for_the_one_to_answer_now(study):
+    """Whatever is asked for at whatever step: the plate, pair or example that is on the screen, and nothing else."""
+    participation, other = walks.enter(study), walks.to_main(study)
+    seen = set()
+    while participation.step != Step.MAIN:
+        expected = on_screen(participation)
+        asked = {
+            *(("plate", trial.token) for trial in participation.plate_trials.all()),
+            *((side, trial.token) for trial in participation.pair_trials.all() for side in ("pair-left", "pair-right")),
+            *(("example", example.token) for example in examples(study)),
+        }
+        assert expected.keys() <= asked
+        for kind, token in asked:
+            picture = picture_in_sight(kind, participation.public_id, study.slug, token)
+            assert (picture and (picture.storage, picture.name)) == expected.get((kind, token)), (
+                kind,
+                participation.step,
+            )
+            assert not picture_in_sight(kind, other.public_id, study.slug, token)
+            assert not picture_in_sight(kind, participation.public_id, "another-study", token)
+            assert not picture_in_sight("trial", participation.public_id, study.slug, token)
+        seen |= {kind for kind, _ in expected}
+        participation = onward(participation)
+    assert seen == {"plate", "pair-left", "pair-right", "example"}
+    assert not picture_in_sight("no-such-kind", other.public_id, study.slug, other.trials.first().token)
+
+
+def test_pictures_of_an_earlier_attempt_at_the_pairs_are_past():
+    study = factories.running_study(comprehension_tries=2)
+    participation = walks.answer_pairs(walks.answer_plates(walks.consent(walks.enter(study))), wrong=99)
+    assert (participation.step, participation.comprehension_attempt) == (Step.INSTRUCTIONS, 2)
+    participation = finish_instructions(participation.pk)
+    for pair in participation.pair_trials.all():
+        is_current = pair == selectors.current_pair(participation)
+        assert is_current == bool(picture_in_sight("pair-left", participation.public_id, study.slug, pair.token))
+    assert selectors.current_pair(participation).attempt == 2
+
+
+def onward(participation):
+    """One answer further, before the main study."""
+    match participation.step:
+        case Step.CONSENT:
+            return walks.consent(participation)
+        case Step.COLOUR_CHECK:
+            plate = selectors.current_plate(participation)
+            return answer_plate(participation.pk, plate.token, walks.right_plate_answer(plate))
+        case Step.INSTRUCTIONS:
+            return finish_instructions(participation.pk)
+        case Step.COMPREHENSION:
+            pair = selectors.current_pair(participation)
+            return answer_pair(participation.pk, pair.token, pair.modified_side)
+
+
+def on_screen(participation):
+    """The files that the participant's page shows, by kind of address and token."""
+    files = {}
+    if plate := selectors.current_plate(participation):
+        files["plate", plate.token] = plate.plate.file
+    if pair := selectors.current_pair(participation):
+        is_left = pair.modified_side == "left"
+        files["pair-left", pair.token] = (pair.modified_stimulus if is_left else pair.clean_stimulus).file
+        files["pair-right", pair.token] = (pair.clean_stimulus if is_left else pair.modified_stimulus).file
+    if participation.step == Step.INSTRUCTIONS:
+        files |= {("example", example.token): example.file for example in examples(participation.study)}
+    return {key: (file.storage, file.name) for key, file in files.items()}
+
+
+def examples(study):
+    return Stimulus.objects.filter(study=study, purpose=StimulusPurpose.EXAMPLE)
 
 
 # --- Ratings that count ---------------------------------------------------------------------------------------
