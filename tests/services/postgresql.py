@@ -64,7 +64,7 @@ def postgresql_with_standby() -> Iterator[str]:
         if standby.system_user:
             for folder in (parent, standby.pgdata):
                 shutil.chown(folder, standby.system_user)
-        copy = [standby.bin_path / "pg_basebackup", "--dbname", address, "--pgdata", standby.pgdata]
+        copy = [str(standby.bin_path / "pg_basebackup"), "--dbname", address, "--pgdata", str(standby.pgdata)]
         copy += ["--write-recovery-conf", "--checkpoint", "fast", "--no-sync"]
         subprocess.run(copy, check=True, cwd=parent, user=standby.system_user)
         (standby.pgdata / ".s.PGSQL.5432.lock").unlink(missing_ok=True)  # of the other one's socket
