@@ -2,8 +2,8 @@
 
 Killed is the web server as a whole, its workers, or the database, which recovers or whose standby takes over. Bots walk
 the study over HTTP and, as people do, open their link again when the site does not answer. The large version, a hundred
-participants and a kill every twenty seconds, is ``python -m bench.load``; tests/flows/test_killed_server_browser.py kills
-the server under a real browser.
+participants and a kill every twenty seconds, is ``python -m bench.load``; tests/flows/test_killed_server_browser.py
+kills the server under a real browser.
 """
 
 import json
