@@ -107,7 +107,7 @@ def link_refused(study: Study, refused: LandingRefused) -> Notice:
     )
 
 
-def unknown_session(study: Study) -> Notice:
+def unknown_session() -> Notice:
     return Notice(
         reason="unknown_session",
         status=HTTPStatus.NOT_FOUND,

@@ -234,7 +234,7 @@ def test_who_came_from_a_panel_can_give_back_a_study_that_no_window_fits(prolifi
 def test_no_page_in_place_of_the_study_leaves_its_reader_without_a_next_step():
     for panel in Panel:
         study = Study(slug="rate", panel=panel)
-        shown = [notices.full(study), notices.no_session(study), notices.unknown_session(study)]
+        shown = [notices.full(study), notices.no_session(study), notices.unknown_session()]
         shown += [
             notices.not_open(study, reason) for reason in ("not_started", "paused", "closed", "already_took_part")
         ]
