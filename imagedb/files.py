@@ -69,7 +69,7 @@ def serve(
 
 
 def _sent_by_the_web_server(storage: LocalStorage, name: str, headers: dict[str, str]) -> HttpResponse:
-    """Name the file to nginx, which sends it, or the part that was asked for, with an ETag of its own."""
+    """Name the file to nginx, which sends it, or the part that was asked for (docs/storage.md)."""
     storage.describe(name)
     return HttpResponse(
         headers={**headers, "X-Accel-Redirect": settings.X_ACCEL_PREFIX + quote(f"{storage.level}/{name}")}

@@ -290,7 +290,8 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
 }
-# Requests of one account, or of one address without an account: NUMBER/second, minute, hour or day; or off.
+# Requests of one account, or of one address without an account: NUMBER/second, minute, hour or day; or off. Arrivals
+# are consents to one study.
 THROTTLE_RATES = {}
 for _scope, _rate in {
     "lists": env.str("THROTTLE_LISTS", default="300/minute"),
@@ -298,6 +299,7 @@ for _scope, _rate in {
     "uploads": env.str("THROTTLE_UPLOADS", default="600/minute"),
     "log_in": env.str("THROTTLE_LOG_IN", default="60/hour"),
     "sign_up": env.str("THROTTLE_SIGN_UP", default="20/hour"),
+    "arrivals": env.str("THROTTLE_ARRIVALS", default="200/hour"),
 }.items():
     try:
         THROTTLE_RATES[_scope] = parse_rate(_rate)

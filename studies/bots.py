@@ -18,7 +18,7 @@ How a bot answers (``Behaviour``), with certainties between -1 (unmodified) and 
 import json
 import random
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from html.parser import HTMLParser
@@ -35,14 +35,13 @@ from django.utils import timezone
 
 from imagedb.models import ImageKind
 from studies import links
-from studies.checks import NO_DIGIT
+from studies.checks import PAIR_ANSWERS, PLATE_ANSWERS, right_plate_answer
 from studies.flow import Outcome, Step
 from studies.models import PairTrial, ParticipantIdentity, PlateTrial, Study, Trial, TrialKind
 from studies.services.participations import close_timed_out, replace_participation, return_participation
 
 ABLE_CERTAINTY = 0.8
 SPREAD = 0.35
-PLATE_ANSWERS = [*"0123456789", NO_DIGIT]
 ENDS_FROM_OUTSIDE: dict[Outcome | None, Callable[[int], object]] = {
     Outcome.TIMED_OUT: lambda participation_id: close_timed_out(participation_id, not_seen_since=timezone.now()),
     Outcome.RETURNED: return_participation,
@@ -99,12 +98,11 @@ class Mind:
 
     def answer_plate(self, token: str) -> str:
         digit = PlateTrial.objects.values_list("plate__digit", flat=True).get(token=token)
-        right = NO_DIGIT if digit is None else str(digit)
-        return self._pick(right, PLATE_ANSWERS, Outcome.COLOUR_CHECK_FAILED)
+        return self._pick(right_plate_answer(digit), PLATE_ANSWERS, Outcome.COLOUR_CHECK_FAILED)
 
     def answer_pair(self, token: str) -> str:
         right = PairTrial.objects.values_list("modified_side", flat=True).get(token=token)
-        return self._pick(right, list(PairTrial.Side.values), Outcome.COMPREHENSION_FAILED)
+        return self._pick(right, PAIR_ANSWERS, Outcome.COMPREHENSION_FAILED)
 
     def rate(self, token: str) -> int:
         """A value on the study's scale, in its own direction."""
@@ -129,7 +127,7 @@ class Mind:
     def _is_careless(self) -> bool:
         return self.behaviour.outcome is None and self.rng.random() < self.behaviour.carelessness
 
-    def _pick(self, right: str, answers: list[str], failing: Outcome) -> str:
+    def _pick(self, right: str, answers: Sequence[str], failing: Outcome) -> str:
         if self.behaviour.outcome is failing:
             return self.rng.choice([answer for answer in answers if answer != right])
         return self.rng.choice(answers) if self._is_careless() else right

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from studies.scale import Scale
 
 NO_DIGIT = "none"
-PLATE_ANSWERS = frozenset([*"0123456789", NO_DIGIT])
-PAIR_ANSWERS = frozenset(["left", "right"])
+PLATE_ANSWERS = (*"0123456789", NO_DIGIT)
+PAIR_ANSWERS = ("left", "right")
 
 
 def plate_is_right(digit: int | None, answer: str) -> bool:

@@ -154,11 +154,15 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Answers:
-    """What one participant answered, in the order shown; ``image_count`` images were planned for them."""
+    """What one participant answered, in the order shown; ``image_count`` images were planned for them.
+
+    ``seconds_in_all``: how long the server saw them from the first item shown on; None: not known.
+    """
 
     items: Sequence[Answer]
     image_count: int
     attention_failures: int
+    seconds_in_all: float | None = None
 
     @cached_property
     def images(self) -> list[Answer]:
@@ -222,7 +226,16 @@ def _attention(answers: Answers, scale: Scale, policy: Policy) -> float | None:
 
 
 def _seconds(answers: Answers) -> list[float]:
-    return [answer.response_ms / 1000 for answer in answers.images if answer.response_ms is not None]
+    """How long the images took, as the browser says; shortened alike where all of it together cannot be.
+
+    A program that answers a study in two seconds can send any times, but the server has seen how long it took. Of
+    single answers it cannot tell: those given offline arrive together.
+    """
+    claimed = sum(answer.response_ms for answer in answers.items if answer.response_ms is not None) / 1000
+    share = 1.0
+    if answers.seconds_in_all is not None and claimed > answers.seconds_in_all:
+        share = answers.seconds_in_all / claimed
+    return [share * answer.response_ms / 1000 for answer in answers.images if answer.response_ms is not None]
 
 
 def _fast_median(answers: Answers, scale: Scale, policy: Policy) -> float | None:

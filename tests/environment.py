@@ -22,7 +22,7 @@ os.environ.setdefault("TEST_SQLITE_FILE", str(FOLDER / "test.sqlite3"))
 os.environ.setdefault("CELERY_TASK_ALWAYS_EAGER", "on")
 os.environ.setdefault("LOG_LEVEL", "WARNING")
 # A test run asks more often than any person; tests of the throttles set rates of their own.
-for scope in ("LISTS", "FILES", "UPLOADS", "LOG_IN", "SIGN_UP"):
+for scope in ("LISTS", "FILES", "UPLOADS", "LOG_IN", "SIGN_UP", "ARRIVALS"):
     os.environ.setdefault(f"THROTTLE_{scope}", "off")
 # Playwright's synchronous interface runs an event loop in the test's thread; the ORM there is ours alone.
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "1")

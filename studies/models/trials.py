@@ -11,8 +11,6 @@ from studies.models.study import new_token
 class PlateTrial(models.Model):
     """One colour plate shown to one participant."""
 
-    NO_DIGIT = "none"
-
     participation = models.ForeignKey(Participation, on_delete=models.CASCADE, related_name="plate_trials")
     position = models.PositiveSmallIntegerField(help_text="1, 2, ...")
     plate = models.ForeignKey(ColourPlate, on_delete=models.PROTECT, related_name="+")

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.db.models import Prefetch, Q, QuerySet
 
 from imagedb.models import ImageKind
 from studies.flow import Outcome
-from studies.models import Decision, Participation, ParticipationKind, Rating, Study, TrialKind, Verdict
+from studies.models import Decision, Participation, ParticipationKind, Rating, Study, Trial, TrialKind, Verdict
 from studies.quality import Answer, Answers, Finding, judge
 from studies.selectors.counting import countable
 
@@ -29,7 +30,7 @@ class ParticipationQuality:
 
 
 def study_quality(study: Study) -> list[ParticipationQuality]:
-    """Every participation of the study that counts and has a dataset, in the order of arrival. Three queries."""
+    """Every participation of the study that counts and has a dataset, in the order of arrival. Four queries."""
     participations = list(
         Participation.objects.filter(countable(), study=study, dataset__isnull=False)
         .select_related("dataset")
@@ -37,10 +38,11 @@ def study_quality(study: Study) -> list[ParticipationQuality]:
         .order_by("id")
     )
     answers = _answers(Q(countable("trial__participation__"), trial__participation__study=study))
+    began = _began(Q(countable("participation__"), participation__study=study))
     return [
         ParticipationQuality(
             participation=participation,
-            findings=_judged(participation, study, answers),
+            findings=_judged(participation, study, answers, began),
             decision=standing_decision(participation.decisions.all()),
         )
         for participation in participations
@@ -48,7 +50,7 @@ def study_quality(study: Study) -> list[ParticipationQuality]:
 
 
 def participation_quality(participation: Participation) -> ParticipationQuality:
-    """The same for one participation, of whatever kind. Two queries."""
+    """The same for one participation, of whatever kind. Three queries."""
     decisions = decisions_about(participation)
     return ParticipationQuality(
         participation=participation,
@@ -58,9 +60,9 @@ def participation_quality(participation: Participation) -> ParticipationQuality:
 
 
 def quality_findings(participation: Participation) -> list[Finding]:
-    """What the rules of its study say about a participation now. One query."""
-    answers = _answers(Q(trial__participation=participation))
-    return _judged(participation, participation.study, answers)
+    """What the rules of its study say about a participation now. Two queries."""
+    answers, began = _answers(Q(trial__participation=participation)), _began(Q(participation=participation))
+    return _judged(participation, participation.study, answers, began)
 
 
 def decisions_about(participation: Participation) -> list[Decision]:
@@ -95,11 +97,18 @@ def _decisions_with_people() -> QuerySet[Decision]:
     return Decision.objects.select_related("author").order_by("id")
 
 
-def _judged(participation: Participation, study: Study, answers: Mapping[int, list[Answer]]) -> list[Finding]:
+def _judged(
+    participation: Participation, study: Study, answers: Mapping[int, list[Answer]], began: Mapping[int, datetime]
+) -> list[Finding]:
+    seconds = None
+    # Simulated participants, which are in a hurry, make up their times: nothing is said about those.
+    if participation.pk in began and participation.kind != ParticipationKind.TEST:
+        seconds = (participation.last_seen_at - began[participation.pk]).total_seconds()
     given = Answers(
         items=answers.get(participation.pk, []),
         image_count=study.clean_per_dataset + study.modified_per_dataset,
         attention_failures=participation.attention_failures,
+        seconds_in_all=seconds,
     )
     return judge(given, study.rating_scale, study.quality_policy)
 
@@ -118,3 +127,9 @@ def _answers(ratings: Q) -> dict[int, list[Answer]]:
         is_modified = image_kind == ImageKind.MODIFIED if kind == TrialKind.IMAGE else None
         answers.setdefault(participation_id, []).append(Answer(is_modified, value, response_ms, focus_losses))
     return answers
+
+
+def _began(participations: Q) -> dict[int, datetime]:
+    """When the first item was shown, by participation. One query."""
+    first = Trial.objects.filter(participations, position=1).values_list("participation_id", "first_shown_at")
+    return {participation_id: shown_at for participation_id, shown_at in first if shown_at is not None}

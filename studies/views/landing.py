@@ -45,7 +45,7 @@ def landing(request: HttpRequest, study: Study) -> HttpResponse:
     except StudyFull:
         return _notice_page(request, notices.full(study), study)
     if participation is None:
-        return _notice_page(request, notices.unknown_session(study), study)
+        return _notice_page(request, notices.unknown_session(), study)
     response = HttpResponseRedirect(reverse("studies:run", args=[study.slug]))
     remember(response, participation)
     return response

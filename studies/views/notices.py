@@ -1,5 +1,6 @@
 """Pages that stand in place of the study and say what to do."""
 
+import math
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -106,7 +107,7 @@ def link_refused(study: Study, refused: LandingRefused) -> Notice:
     )
 
 
-def unknown_session(study: Study) -> Notice:
+def unknown_session() -> Notice:
     return Notice(
         reason="unknown_session",
         status=HTTPStatus.NOT_FOUND,
@@ -196,6 +197,20 @@ def page_expired() -> Notice:
             "Go back and reload the page, or open your link again; you continue where you stopped.",
             "If you see this page again, allow cookies for this site.",
         ),
+    )
+
+
+def too_many_arrivals(study: Study, seconds: float) -> Notice:
+    """For somebody from whose network many have begun lately, ``seconds`` before they can begin too."""
+    minutes = max(math.ceil(seconds / 60), 1)
+    wait = f"Keep this page open and try again in {minutes} minute{'' if minutes == 1 else 's'}."
+    return Notice(
+        reason="too_many_arrivals",
+        status=HTTPStatus.TOO_MANY_REQUESTS,
+        title="Please wait a little",
+        text="Many people have begun this study from your network in a short time. Nothing has been started yet.",
+        steps=(wait, f"If you cannot wait: {RETURN}") if _is_prolific(study) else (wait,),
+        retry_url=reverse("studies:run", args=[study.slug]),
     )
 
 

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from studies import selectors
+from studies.checks import NO_DIGIT
 from studies.flow import Outcome, Step
 from studies.forms import FeedbackForm
 from studies.models import (
@@ -16,7 +17,6 @@ from studies.models import (
     Panel,
     Participation,
     ParticipationKind,
-    PlateTrial,
     ScaleDirection,
     Stimulus,
     StimulusPurpose,
@@ -147,7 +147,7 @@ def _plate_context(participation: Participation) -> dict[str, Any]:
         "total": participation.study.plate_count,
         "image": _image_address(participation.study, "plate", trial),
         "digits": [str(digit) for digit in range(10)],
-        "no_digit": PlateTrial.NO_DIGIT,
+        "no_digit": NO_DIGIT,
     }
 
 

@@ -10,6 +10,7 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from scooter_site.common.throttling import address_of, seconds_to_wait
 from studies.flow import Step
 from studies.forms import ChoiceForm, ConsentForm
 from studies.models import Participation, ParticipationKind
@@ -31,6 +32,14 @@ from studies.views.access import participant_page, to_run
 from studies.views.pages import page_context, study_feedback_form
 
 
+class TooManyArrivals(Exception):
+    """So many people of one address have begun this study lately that the next has to wait, for so many seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(seconds)
+        self.seconds = seconds
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 @participant_page
@@ -46,6 +55,8 @@ def run(request: HttpRequest, participation: Participation) -> HttpResponse:
         problem = str(error)
     except DeviceNotSuitable as error:
         return notices.notice_page(request, notices.device_not_suitable(study, error.reason), study, participation)
+    except TooManyArrivals as error:
+        return notices.notice_page(request, notices.too_many_arrivals(study, error.seconds), study, participation)
     except StudyFull:
         return notices.notice_page(request, notices.full(study), study, participation)
     except StudyNotOpen as error:
@@ -91,6 +102,8 @@ def _take_consent(request: HttpRequest, participation: Participation) -> str:
     if form.cleaned_data["decision"] == "decline":
         decline_consent(participation.pk)
         return ""
+    if participation.kind == ParticipationKind.REAL:
+        _refuse_too_many_arrivals(request, participation.study)
     device = Device(
         viewport_width=form.cleaned_data["viewport_width"],
         viewport_height=form.cleaned_data["viewport_height"],
@@ -98,6 +111,13 @@ def _take_consent(request: HttpRequest, participation: Participation) -> str:
     )
     accept_consent(participation.pk, device)
     return ""
+
+
+def _refuse_too_many_arrivals(request: HttpRequest, study: Study) -> None:
+    """Keep one address from holding every place: with the consent comes a place, and a program can consent often."""
+    seconds = seconds_to_wait("arrivals", f"study {study.pk} {address_of(request)}")
+    if seconds is not None:
+        raise TooManyArrivals(seconds)
 
 
 def _take_choice(request: HttpRequest, participation: Participation) -> str:

@@ -62,6 +62,18 @@ def test_sqlite_is_accepted_when_allowed():
     assert (result.returncode, result.stdout) == (0, "django.db.backends.sqlite3 False\n"), result.stderr
 
 
+def test_a_database_with_a_standby_is_looked_for_on_both_hosts():
+    """As docs/settings.md has it; tests/services/test_killed_server.py kills one of them."""
+    documented = (PROJECT / "docs" / "settings.md").read_text()
+    [url] = re.findall(r"^DATABASE_URL=(\S+,\S+)$", documented, re.MULTILINE)
+    code = (
+        "from scooter_site.settings import DATABASES as d; print(*map(d['default'].get, ('HOST', 'PORT', 'OPTIONS')))"
+    )
+    options = {"target_session_attrs": "read-write", "connect_timeout": 3, "tcp_user_timeout": 10_000}
+    result = start(code, DATABASE_URL=url)
+    assert result.stdout == f"first,second 5432,5432 {options}\n", result.stderr
+
+
 def test_development_needs_nothing_but_debug():
     nothing = dict.fromkeys(PRODUCTION)
     result = start(**{**nothing, "DEBUG": "on"})

@@ -1,8 +1,9 @@
 """Something is killed in the middle of a study: no acknowledged answer is lost, altered or stored twice.
 
-Killed is the web server as a whole, its workers, or the database. Bots walk the study over HTTP and, as people do, open
-their link again when the site does not answer. The large version, a hundred participants and a kill every twenty
-seconds, is ``python -m bench.load``; tests/flows/test_killed_server_browser.py kills the server under a real browser.
+Killed is the web server as a whole, its workers, or the database, which recovers or whose standby takes over. Bots walk
+the study over HTTP and, as people do, open their link again when the site does not answer. The large version, a hundred
+participants and a kill every twenty seconds, is ``python -m bench.load``; tests/flows/test_killed_server_browser.py
+kills the server under a real browser.
 """
 
 import json
@@ -15,6 +16,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from urllib.parse import parse_qs
 
 import httpx
@@ -28,7 +30,7 @@ from studies.bots import Behaviour, Bot, Walk
 from studies.flow import Outcome
 from studies.models import PairTrial, Participation, PlateTrial, Rating
 from tests import factories
-from tests.services.postgresql import postgresql
+from tests.services.postgresql import postgresql, postgresql_with_standby
 from tests.services.site import PROJECT, database_url, production_server, wait_until
 
 PARTICIPANTS = 6
@@ -93,7 +95,22 @@ def kill_database(server: Server) -> None:
     connection.close()
 
 
+def fail_over(server: Server) -> None:
+    """All processes of PostgreSQL, at once and for good, as when its machine dies; then its standby takes over."""
+    with psycopg.connect(database_url()) as primary:
+        folder = primary.execute("SHOW data_directory").fetchone()[0]
+    process = int((Path(folder) / "postmaster.pid").read_text().split()[0])
+    with psycopg.connect(database_url(), target_session_attrs="standby", autocommit=True) as standby:
+        for each in [process, *children(process)]:
+            os.kill(each, signal.SIGKILL)
+        time.sleep(1)  # until somebody has noticed
+        standby.execute("SELECT pg_promote()")
+    connection.close()
+
+
 KILLS = [kill_server] if connection.vendor == "sqlite" else [kill_server, kill_workers, kill_database]
+if "target_session_attrs" in connection.settings_dict["OPTIONS"]:
+    KILLS = [fail_over]
 
 
 @pytest.mark.services
@@ -163,8 +180,9 @@ def walked(bot: Bot, address: str) -> Walk:
 
 
 @pytest.mark.services
-def test_the_same_on_postgresql():
-    with postgresql() as url:
+@pytest.mark.parametrize("database", [postgresql, postgresql_with_standby])
+def test_the_same_on_postgresql(database):
+    with database() as url:
         run = subprocess.run(
             [sys.executable, "-m", "pytest", __file__, "-q", "-p", "no:cacheprovider", "-k", "no_acknowledged"],
             cwd=PROJECT,

@@ -4,9 +4,11 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
+from scooter_site.common.rates import Rate
 from studies import links, selectors
 from studies.flow import Step
 from studies.landing import LandingProblem, LandingRefused
@@ -232,7 +234,7 @@ def test_who_came_from_a_panel_can_give_back_a_study_that_no_window_fits(prolifi
 def test_no_page_in_place_of_the_study_leaves_its_reader_without_a_next_step():
     for panel in Panel:
         study = Study(slug="rate", panel=panel)
-        shown = [notices.full(study), notices.no_session(study), notices.unknown_session(study)]
+        shown = [notices.full(study), notices.no_session(study), notices.unknown_session()]
         shown += [
             notices.not_open(study, reason) for reason in ("not_started", "paused", "closed", "already_took_part")
         ]
@@ -269,3 +271,55 @@ def test_the_cookie_of_one_study_opens_no_other(visitor):
     client = Client()
     client.cookies[COOKIE] = visitor.client.cookies[COOKIE].value
     assert_notice(client.get(f"/s/{other.slug}/run/"), "no_session", 403)
+
+
+@pytest.fixture
+def two_arrivals_an_hour(settings):
+    cache.clear()
+    settings.THROTTLE_RATES = {**settings.THROTTLE_RATES, "arrivals": Rate(2, 3600)}
+    yield
+    cache.clear()
+
+
+@pytest.mark.usefixtures("two_arrivals_an_hour")
+class TestOneAddress:
+    """Many people may be behind it, or one program that wants all places."""
+
+    def test_gets_so_many_places_an_hour_and_whoever_comes_after_is_asked_to_wait(self):
+        study = factories.running_study(participants_per_dataset=5)
+        visitors = [Visitor(study) for _ in range(3)]
+        for visitor in visitors:
+            assert visitor.land().status_code == 302
+        for visitor in visitors[:2]:
+            assert_to_run(visitor.post("consent", decision="accept", **WINDOW), study)
+        refused = visitors[2].post("consent", decision="accept", **WINDOW)
+        assert_notice(refused, "too_many_arrivals", 429)
+        assert re.search(r"try again in \d+ minutes", refused.content.decode())
+        assert selectors.places_taken(study, ParticipationKind.REAL) == 2
+        # Nothing else is refused: pages, other addresses, another study.
+        assert_step(visitors[2].page(), Step.CONSENT)
+        assert_step(visitors[0].page(), Step.COLOUR_CHECK)
+        elsewhere = Visitor(study, Client(REMOTE_ADDR="198.51.100.7"))
+        elsewhere.land()
+        assert_to_run(elsewhere.post("consent", decision="accept", **WINDOW), study)
+        other = Visitor(factories.running_study())
+        other.land()
+        assert_to_run(other.post("consent", decision="accept", **WINDOW), other.study)
+
+    def test_is_told_on_prolific_that_the_submission_can_be_returned(self, prolific_study):
+        for number in range(3):
+            visitor = Visitor(prolific_study)
+            visitor.land(PROLIFIC_PID=f"{number:024x}", STUDY_ID=STUDY, SESSION_ID=f"{number:024x}")
+            answer = visitor.post("consent", decision="accept", **WINDOW)
+        assert_notice(answer, "too_many_arrivals", 429)
+        assert notices.RETURN in answer.content.decode()
+
+    def test_may_send_as_many_test_participants_and_refusals_as_it_likes(self, study):
+        for number in range(4):
+            visitor = Visitor(study)
+            visitor.land(test=links.test_token(study), SESSION_ID=str(number))
+            assert_to_run(visitor.post("consent", decision="accept", **WINDOW), study)
+        for _ in range(4):
+            visitor = Visitor(study)
+            visitor.land()
+            assert_to_run(visitor.post("consent", decision="decline"), study)

@@ -160,6 +160,18 @@ def test_too_fast_by_the_share_of_answers(fast, is_flagged):
     assert (Rule.FAST_SHARE in flagged(answers(items))) is is_flagged
 
 
+@pytest.mark.parametrize(
+    ("seconds_in_all", "median", "share"),
+    # 100 images at 3 s and a check at 2 s: 302 s are claimed.
+    [(None, 3, 0), (302, 3, 0), (400, 3, 0), (151, 1.5, 0), (30.2, 0.3, 100), (0, 0, 100)],
+)
+def test_times_that_the_server_has_not_seen_pass_are_shortened(seconds_in_all, median, share):
+    items = [*(image(kind, 0) for kind in shuffled()), check(0)]
+    given = Answers(items=items, image_count=100, attention_failures=0, seconds_in_all=seconds_in_all)
+    assert found(given)[Rule.FAST_MEDIAN].value == pytest.approx(median)
+    assert found(given)[Rule.FAST_SHARE].value == share
+
+
 def test_times_that_were_not_measured_are_left_out_not_taken_for_fast():
     items = [image(kind, 0, response_ms=None) for kind in shuffled()]
     assert value(Rule.FAST_MEDIAN, items) is None

@@ -2,6 +2,7 @@
 
 import gc
 import time
+from datetime import timedelta
 
 import pytest
 from django.utils import timezone
@@ -49,6 +50,19 @@ def test_they_are_live(study):
     assert (measured[Rule.VARIANCE], measured[Rule.LONG_STRING], measured[Rule.ATTENTION]) == (0, 100, 2)
 
 
+def test_times_that_the_server_has_not_seen_pass_do_not_count(study):
+    """A program can answer at once and claim any times: here 8 times 1.5 s, and it was seen for 4 s."""
+    participation = walks.complete(study)
+    participation.trials.filter(position=1).update(first_shown_at=participation.last_seen_at - timedelta(seconds=4))
+    for quality in (study_quality(study)[0], participation_quality(participation)):
+        assert values(quality)[Rule.FAST_MEDIAN] == pytest.approx(0.5)
+        assert values(quality)[Rule.FAST_SHARE] == 100
+        assert {finding.rule for finding in quality.flagged} == {Rule.FAST_MEDIAN, Rule.FAST_SHARE}
+    # The bots of test runs and demonstrations are known to make them up.
+    Participation.objects.update(kind="test")
+    assert values(participation_quality(Participation.objects.get()))[Rule.FAST_MEDIAN] == 1.5
+
+
 def test_test_runs_and_previews_are_left_out_and_demonstrations_have_their_bots(study):
     walks.to_main(study, TEST)
     walks.to_main(study, PREVIEW)
@@ -94,12 +108,12 @@ def many(study, count, trials_each):
     )
 
 
-def test_a_whole_study_takes_three_queries_however_many_people(study, django_assert_num_queries):
+def test_a_whole_study_takes_four_queries_however_many_people(study, django_assert_num_queries):
     many(study, 2, 6)
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(4):
         assert len(study_quality(study)) == 2
     many(study, 10, 6)
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(4):
         assert len(study_quality(study)) == 12
 
 
