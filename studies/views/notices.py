@@ -209,7 +209,7 @@ def too_many_arrivals(study: Study, seconds: float) -> Notice:
         status=HTTPStatus.TOO_MANY_REQUESTS,
         title="Please wait a little",
         text="Many people have begun this study from your network in a short time. Nothing has been started yet.",
-        steps=(wait, f"If you cannot wait: {RETURN}") if _is_prolific(study) else (wait,),
+        steps=(wait,),
         retry_url=reverse("studies:run", args=[study.slug]),
     )
 

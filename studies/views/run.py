@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 from scooter_site.common.throttling import address_of, seconds_to_wait
 from studies.flow import Step
 from studies.forms import ChoiceForm, ConsentForm
-from studies.models import Participation, ParticipationKind
+from studies.models import Panel, Participation, ParticipationKind, Study
 from studies.services.participations import (
     Device,
     DeviceNotSuitable,
@@ -102,7 +102,7 @@ def _take_consent(request: HttpRequest, participation: Participation) -> str:
     if form.cleaned_data["decision"] == "decline":
         decline_consent(participation.pk)
         return ""
-    if participation.kind == ParticipationKind.REAL:
+    if participation.kind == ParticipationKind.REAL and participation.study.panel == Panel.DIRECT:
         _refuse_too_many_arrivals(request, participation.study)
     device = Device(
         viewport_width=form.cleaned_data["viewport_width"],
@@ -114,7 +114,10 @@ def _take_consent(request: HttpRequest, participation: Participation) -> str:
 
 
 def _refuse_too_many_arrivals(request: HttpRequest, study: Study) -> None:
-    """Keep one address from holding every place: with the consent comes a place, and a program can consent often."""
+    """Keep one address from holding every place: with the consent comes a place, and a program can consent often.
+
+    Prolific lets each account in once and may send hundreds within an hour, none of whom is to be sent away.
+    """
     seconds = seconds_to_wait("arrivals", f"study {study.pk} {address_of(request)}")
     if seconds is not None:
         raise TooManyArrivals(seconds)
