@@ -6,9 +6,9 @@ from functools import partial
 from typing import Any
 
 from leaderboard.formatting import format_interval, format_number, format_p_value, format_percent, format_range
-from leaderboard.models import Entry
+from leaderboard.selectors.rows import Row
 
-Show = Callable[[Entry, int], str]  # of an entry, with so many decimals for values in points
+Show = Callable[[Row, int], str]  # of an entry, with so many decimals for values in points
 
 
 @dataclass(frozen=True)
@@ -19,37 +19,37 @@ class Column:
     name: str
     meaning: str
     show: Show
-    order: Callable[[Entry], Any]
+    order: Callable[[Row], Any]
     note: Show | None = None
     is_number: bool = True
     is_default: bool = False
 
 
-def _points(field: str, entry: Entry, decimals: int) -> str:
+def _points(field: str, entry: Row, decimals: int) -> str:
     return format_number(getattr(entry, field), decimals)
 
 
-def _two_decimals(field: str, entry: Entry, decimals: int) -> str:
+def _two_decimals(field: str, entry: Row, decimals: int) -> str:
     return format_number(getattr(entry, field), 2)
 
 
-def _count(field: str, entry: Entry, decimals: int) -> str:
+def _count(field: str, entry: Row, decimals: int) -> str:
     return f"{getattr(entry, field):,}"
 
 
-def _field(field: str) -> Callable[[Entry], Any]:
+def _field(field: str) -> Callable[[Row], Any]:
     return lambda entry: getattr(entry, field)
 
 
-def _size_of_difference(entry: Entry) -> float | None:
+def _size_of_difference(entry: Row) -> float | None:
     return None if entry.difference is None else abs(entry.difference)
 
 
-def _spread(field: str, entry: Entry, decimals: int) -> str:
+def _spread(field: str, entry: Row, decimals: int) -> str:
     return f"SD {format_number(getattr(entry, field), decimals)}"
 
 
-def _numbers(key: str, name: str, meaning: str, show: Callable[[str, Entry, int], str], **options: Any) -> Column:
+def _numbers(key: str, name: str, meaning: str, show: Callable[[str, Row, int], str], **options: Any) -> Column:
     """A column of one field."""
     return Column(key, name, meaning, partial(show, key), order=_field(key), **options)
 
@@ -115,7 +115,7 @@ COLUMNS: tuple[Column, ...] = (
         "Imperceptible: the difference is shown to be smaller than the bound. Perceptible: it is shown to be larger. "
         "Inconclusive: the ratings do not suffice to say either; this is no evidence of being imperceptible. It speaks "
         "of the mean over people and images like these, not of every person or every image.",
-        lambda entry, _: entry.get_verdict_display(),
+        lambda entry, _: entry.verdict_label,
         order=lambda entry: ("imperceptible", "inconclusive", "perceptible", "not_estimable").index(entry.verdict),
         is_number=False,
         is_default=True,

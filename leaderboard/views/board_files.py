@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from django.db.models.fields.files import FieldFile
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.views.decorators.http import require_safe
 
@@ -10,7 +11,6 @@ from leaderboard.board_plots import BOARD_PLOTS
 from leaderboard.exports import FORMATS
 from leaderboard.inputs import header
 from leaderboard.kept import kept
-from leaderboard.models import Entry
 from leaderboard.plots.drawing import Drawing
 from leaderboard.plots.png import png
 from leaderboard.plots.svg import svg
@@ -69,14 +69,14 @@ def as_file(content: bytes, content_type: str, name: str) -> HttpResponse:
 def board_inputs(request: HttpRequest, slug: str, number: int) -> HttpResponseBase:
     """All ratings that a snapshot follows from: with them anybody can compute its numbers again."""
     snapshot = snapshot_of(public_board(slug), number)
-    response = StreamingHttpResponse(_inputs(selectors.visible_entries(snapshot)), content_type="application/gzip")
+    response = StreamingHttpResponse(_inputs(selectors.input_files(snapshot)), content_type="application/gzip")
     response["Content-Disposition"] = f'attachment; filename="{slug}-snapshot-{number}-inputs.csv.gz"'
     return response
 
 
-def _inputs(entries: list[Entry]) -> Iterator[bytes]:
+def _inputs(files: list[FieldFile]) -> Iterator[bytes]:
     """Members of gzip in a row are again a gzip file."""
     yield header()
-    for entry in entries:
-        with entry.inputs.open("rb") as file:
+    for stored in files:
+        with stored.open("rb") as file:
             yield from file.chunks()
