@@ -5,18 +5,17 @@ are left out whenever entries are read, and the ranks of the others close up.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from django.core.cache import cache
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.db.models.fields.files import FieldFile
 
 from imagedb.models import Attack, TargetModel
-from imagedb.selectors.visibility import is_private_pair
 from leaderboard.models import Entry, Snapshot
 from leaderboard.selectors.boards import published_snapshots
-from leaderboard.selectors.rows import AnyEntry, Row, read_rows
+from leaderboard.selectors.rows import AnyEntry, Row, is_hidden, read_rows
 from leaderboard.statistics.comparison import Estimate
 from leaderboard.statistics.placing import Place, Scored, place_all
 
@@ -31,7 +30,7 @@ def visible_entries(snapshot: Snapshot) -> list[Row]:
     Entries of equal rank, and those without one, which come last, stand in the order of names. One query, however
     many, and one more where there are external results.
     """
-    return _visible(_read(Entry.objects.filter(snapshot=snapshot), {snapshot.pk: snapshot}))
+    return _visible(read_rows({snapshot.pk: snapshot}))
 
 
 def input_files(snapshot: Snapshot) -> list[FieldFile]:
@@ -69,11 +68,6 @@ def entry_details(entry: Row) -> dict[str, Any]:
     return details
 
 
-def is_hidden() -> Q:
-    """Entries that must not be seen: of a pair that is private, or from an external result that was withdrawn."""
-    return Q(external_result__withdrawn_at__isnull=False) | (Q(external_result__isnull=True) & is_private_pair())
-
-
 def placed(entries: Sequence[AnyEntry], *, ranks_few_raters: bool, minimum_participants: int, seed: int) -> list[Place]:
     """Where each of these entries of one board stands among the others, whatever order they are given in."""
     # What is drawn for a pair hangs on its place in the list.
@@ -103,13 +97,9 @@ def _on_newest_snapshots(of: dict[str, Any]) -> list[Row]:
     with_any = newest.filter(pk__in=Entry.objects.filter(**of).values("snapshot")) if of else newest
     snapshots = {snapshot.pk: snapshot for snapshot in with_any}
     rows_of: dict[int, list[Row]] = {pk: [] for pk in snapshots}
-    for entry in _read(Entry.objects.filter(snapshot__in=snapshots), snapshots):
+    for entry in read_rows(snapshots):
         rows_of[entry.snapshot.pk].append(entry)
     return [entry for rows in rows_of.values() for entry in _visible(rows)]
-
-
-def _read(entries: QuerySet[Entry], snapshots: Mapping[int, Snapshot]) -> list[Row]:
-    return read_rows(entries.annotate(is_hidden=is_hidden()).order_by("id"), snapshots)
 
 
 def _visible(entries: Sequence[Row]) -> list[Row]:

@@ -3,8 +3,8 @@
 from django.db.models import QuerySet
 
 from leaderboard.models import Entry, SnapshotStatus
-from leaderboard.selectors.entries import HEAVY_FIELDS, is_hidden
-from leaderboard.selectors.rows import Row
+from leaderboard.selectors.entries import HEAVY_FIELDS
+from leaderboard.selectors.rows import Row, is_hidden
 
 
 def history_of(entry: Row) -> list[Entry]:

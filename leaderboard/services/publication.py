@@ -12,7 +12,8 @@ from leaderboard.models import Board, Entry, Snapshot, SnapshotStatus
 from leaderboard.results import code_version
 from leaderboard.selectors import visible_entries
 from leaderboard.selectors.changes import Change, by_pair, changes
-from leaderboard.selectors.entries import apply_place, in_order, is_hidden, placed
+from leaderboard.selectors.entries import apply_place, in_order, placed
+from leaderboard.selectors.rows import is_hidden
 
 
 class NothingToPublish(Exception):
