@@ -28,6 +28,7 @@ class BoardPlot:
     title: str
     meaning: str
     draw: Callable[[Snapshot, Sequence[Row]], Drawing]
+    has_points: Callable[[Sequence[Row]], bool] = bool
 
 
 def _value_text(entry: Row, decimals: int) -> str:
@@ -116,8 +117,9 @@ BOARD_PLOTS = {
             "scatter",
             "Fooling the model, and people",
             "How often the target model is fooled, against how much people notice. The right end of the shaded band "
-            "fools the model and nobody notices. Pairs whose success is not known are left out.",
+            "fools the model and nobody notices. Pairs whose rate of success is not known are left out.",
             scatter,
+            lambda entries: any(entry.attack_success_rate is not None for entry in entries),
         ),
     )
 }

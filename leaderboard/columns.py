@@ -49,6 +49,13 @@ def _spread(field: str, entry: Row, decimals: int) -> str:
     return f"SD {format_number(getattr(entry, field), decimals)}"
 
 
+def _successes(entry: Row, decimals: int) -> str:
+    known = entry.images_modified - entry.images_unverified
+    if entry.attack_success_rate is None:
+        return f"{known:,} of {entry.images_modified:,} images fool it" if known else ""
+    return f"of {known:,} attempts" if known else "as stated with the ratings"
+
+
 def _numbers(key: str, name: str, meaning: str, show: Callable[[str, Row, int], str], **options: Any) -> Column:
     """A column of one field."""
     return Column(key, name, meaning, partial(show, key), order=_field(key), **options)
@@ -122,9 +129,12 @@ COLUMNS: tuple[Column, ...] = (
     ),
     _numbers(
         "attack_success_rate",
-        "Fools the model",
-        "Attack success rate: the share of the rated modified images that the target model is known to get wrong.",
-        lambda field, entry, _: format_percent(getattr(entry, field)),
+        "Attack success",
+        "How often the attack fools the target model when it is tried. That is not known where only its successes were "
+        "collected, as for images of this site, which takes none that their model still recognises. Below it: how many "
+        "of the rated images are known to fool the model, or how many attempts the rate rests upon.",
+        lambda field, entry, _: "not known" if getattr(entry, field) is None else format_percent(getattr(entry, field)),
+        note=_successes,
         is_default=True,
     ),
     _numbers(

@@ -134,7 +134,7 @@ class Entry(Readable, models.Model):
 
     # The model's side
     attack_success_rate = _optional(
-        help_text="Share of the rated modified images that the target model is known to misclassify, 0 to 1."
+        help_text="Share of attempts that the target model misclassifies, 0 to 1; null where only successes are known."
     )
     fools_unnoticed = _optional(
         "fools the model and nobody notices",

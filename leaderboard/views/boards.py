@@ -137,6 +137,7 @@ def _body(asked: Asked, address: str) -> dict[str, Any]:
                 else None,
             }
             for plot in BOARD_PLOTS.values()
+            if plot.has_points(entries)
         ],
         "permanent": permanent,
         "citation": cite_snapshot(snapshot, f"{address}?snapshot={snapshot.number}"),

@@ -72,7 +72,7 @@ def test_a_row_shows_the_stored_numbers(client, resnet):
             "+45.2 [41.8, 48.6]",
             "",
             "Perceptible",
-            "88 %",
+            "88 % of 120 attempts",
             "0 %",
             "1,612",
             "Few raters Boundary fit",
@@ -371,3 +371,20 @@ def test_a_shared_link_has_a_title_and_a_picture(client):
     page = get(client, board)
     assert '<meta property="og:title" content="Slider">' in page
     assert f'/leaderboard/{board.slug}/plots/intervals.png?snapshot=1">' in page
+
+
+def test_a_rate_of_success_that_nobody_knows_is_said_to_be_unknown(client, resnet):
+    """The catalogue takes successes alone; a rate of 100 % would be made of what was left out."""
+    board = boards.board()
+    unknown = {"attack_success_rate": None, "images_unverified": 20}
+    boards.publish_entries(board, [entry("A", resnet, 1.0, **unknown)])
+    page = get(client, board)
+    assert table_rows(page)[0][6] == "not known 100 of 120 images fool it"
+    assert 'id="plot-heat-map"' in page
+    assert 'id="plot-scatter"' not in page, "a plot without a point"
+    assert client.get(address(board, "board-plot", "scatter")).status_code == 200
+    stated = {"attack_success_rate": 0.93, "images_unverified": 120}
+    boards.publish_entries(board, [entry("B", resnet, 1.0, **unknown), entry("C", resnet, 2.0, **stated)])
+    page = get(client, board)
+    assert table_rows(page)[1][6] == "93 % as stated with the ratings"
+    assert 'id="plot-scatter"' in page
