@@ -1,14 +1,14 @@
 """The plots of a board and of an entry, from stored entries."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from leaderboard.board_table import entry_address
 from leaderboard.formatting import decimals_of, format_interval, format_number
 from leaderboard.models import Snapshot
 from leaderboard.plots.distributions import draw_distributions
-from leaderboard.plots.drawing import Drawing
+from leaderboard.plots.drawing import Drawing, has_letters_of
 from leaderboard.plots.heat_map import Cell, draw_heat_map
 from leaderboard.plots.image_effects import Effect, draw_image_effects
 from leaderboard.plots.intervals import Interval, draw_intervals
@@ -29,6 +29,21 @@ class BoardPlot:
     meaning: str
     draw: Callable[[Snapshot, Sequence[Row]], Drawing]
     has_points: Callable[[Sequence[Row]], bool] = bool
+
+
+def drawable(entry: Row) -> Row:
+    """The entry with names that a PNG can be lettered with: slugs in place of names in scripts that its font lacks.
+
+    The font is the shipped one on every machine; one with all scripts would be larger than the program.
+    """
+    attack, target_model = entry.attack, entry.target_model
+    return replace(
+        entry,
+        attack=attack if has_letters_of(attack.name) else attack._replace(name=attack.slug),
+        target_model=target_model
+        if has_letters_of(target_model.name)
+        else target_model._replace(name=target_model.slug),
+    )
 
 
 def _value_text(entry: Row, decimals: int) -> str:

@@ -117,6 +117,22 @@ def font(size: float, is_bold: bool = False) -> ImageFont.FreeTypeFont:
     return ImageFont.truetype(path, size, layout_engine=ImageFont.Layout.BASIC)
 
 
+def has_letters_of(text: str) -> bool:
+    """Whether the shipped font can write all of a text."""
+    return not any(_is_missing(character) for character in text)
+
+
+@cache
+def _is_missing(character: str) -> bool:
+    """A letter that the font lacks looks like one that no font has."""
+    return not character.isspace() and _glyph(character) == _glyph("\uffff")
+
+
+def _glyph(character: str) -> tuple[tuple[int, int], bytes]:
+    mask = font(20).getmask(character)
+    return mask.size, bytes(mask)
+
+
 @cache
 def _widths(is_bold: bool) -> dict[str, float]:
     """Advance widths of the characters met so far, in units of the size: a page has the same few hundred letters."""

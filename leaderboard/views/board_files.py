@@ -7,7 +7,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, St
 from django.views.decorators.http import require_safe
 
 from leaderboard import selectors
-from leaderboard.board_plots import BOARD_PLOTS
+from leaderboard.board_plots import BOARD_PLOTS, drawable
 from leaderboard.exports import FORMATS
 from leaderboard.inputs import header
 from leaderboard.kept import kept
@@ -37,13 +37,14 @@ def board_plot_file(request: HttpRequest, slug: str, name: str, kind: str) -> Ht
     if plot is None:
         raise Http404("There is no such plot.")
     asked = read_asked(public_board(slug), request)
+    entries = asked.entries if kind == "svg" else [drawable(entry) for entry in asked.entries]
     content = kept(
         asked.snapshot,
         asked.visible,
         name,
         kind,
         asked.query.encoded(),
-        compute=lambda: picture(plot.draw(asked.snapshot, asked.entries), kind),
+        compute=lambda: picture(plot.draw(asked.snapshot, entries), kind),
     )
     return plot_response(content, kind, f"{slug}-snapshot-{asked.snapshot.number}-{name}")
 

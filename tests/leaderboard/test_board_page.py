@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from imagedb.models import Visibility
+from leaderboard.plots.svg import svg
 from leaderboard.services.publication import publish, retract
 from tests import factories
 from tests.leaderboard import boards
@@ -388,3 +389,19 @@ def test_a_rate_of_success_that_nobody_knows_is_said_to_be_unknown(client, resne
     page = get(client, board)
     assert table_rows(page)[1][6] == "93 % as stated with the ratings"
     assert 'id="plot-scatter"' in page
+
+
+def test_a_png_is_lettered_with_slugs_where_its_font_lacks_the_letters(client, monkeypatch, resnet):
+    """In the SVG, which the reader's own fonts write, names stay what they are."""
+    board = boards.board()
+    foreign = factories.attack(name="色彩攻撃", slug="colour-attack")
+    boards.publish_entries(board, [{"attack": foreign, "target_model": resnet}, entry("Атака", resnet, 8.0)])
+    written = []
+    monkeypatch.setattr("leaderboard.views.board_files.png", lambda drawing: written.append(svg(drawing)) or b"")
+    for name in ("intervals", "heat-map", "scatter"):
+        assert client.get(address(board, "board-plot-file", name, "png")).status_code == 200
+        assert "colour-attack" in written[-1]
+        assert "色" not in written[-1]
+        assert "Атака" in written[-1]
+        picture = client.get(address(board, "board-plot-file", name, "svg")).content.decode()
+        assert "色彩攻撃" in picture
