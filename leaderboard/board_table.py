@@ -93,13 +93,11 @@ def verdict_mark(verdict: str) -> SafeString:
     return mark_safe(f'<span class="mark mark-{verdict}" aria-hidden="true"></span>')  # noqa: S308 - a name of our own
 
 
-def interval_picture(entry: Row, intervals: RowIntervals, decimals: int | None) -> SafeString:
-    """The small drawing of an entry, with its numbers as a text alternative, or without (no decimals)."""
-    title = ""
-    if decimals is not None:
-        number = format_number(entry.difference, decimals, always_signed=True)
-        interval = format_interval(entry.ci90_low, entry.ci90_high, decimals)
-        title = "No result" if entry.difference is None else f"Difference {number}, 90 % interval {interval}"
+def interval_picture(entry: Row, intervals: RowIntervals, decimals: int) -> SafeString:
+    """The small drawing of an entry, with its numbers as a text alternative."""
+    number = format_number(entry.difference, decimals, always_signed=True)
+    interval = format_interval(entry.ci90_low, entry.ci90_high, decimals)
+    title = "No result" if entry.difference is None else f"Difference {number}, 90 % interval {interval}"
     drawn = intervals.draw(entry.difference, entry.ci90_low, entry.ci90_high, entry.verdict, title)
     return mark_safe(drawn)  # noqa: S308 - draw escapes what it writes
 
@@ -110,8 +108,6 @@ class _Rows:
     def __init__(self, columns: Sequence[Column], decimals: int, intervals: RowIntervals) -> None:
         self._decimals = decimals
         self._intervals = intervals
-        # Beside the numbers a text alternative would only say them twice.
-        self._decimals_of_intervals = None if any(column.key == "difference" for column in columns) else decimals
         special = {
             "attack": self._attack,
             "target_model": self._target_model,
@@ -141,7 +137,7 @@ class _Rows:
         return _link(_address("target-model", entry.target_model.slug), entry.target_model.name)
 
     def _interval(self, entry: Row) -> str:
-        return interval_picture(entry, self._intervals, self._decimals_of_intervals)
+        return interval_picture(entry, self._intervals, self._decimals)
 
     def _verdict(self, entry: Row) -> str:
         return f"{verdict_mark(entry.verdict)} {_escaped(entry.verdict_label)}"

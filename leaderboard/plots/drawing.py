@@ -82,6 +82,7 @@ class Label:
     anchor: Literal["start", "middle", "end"] = "start"
     is_bold: bool = False
     turned: bool = False
+    length: float = 0  # of an SVG's text, where it must fit whatever font the reader has
 
 
 @dataclass(frozen=True)

@@ -39,16 +39,14 @@ class RowIntervals:
     def __init__(self, axis: Axis, bound: float) -> None:
         self._axis = axis
         left, zero, right = axis.at(-bound), axis.at(0), axis.at(bound)
-        self._size = f'<svg class="plot" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
+        self._size = f'<svg class="plot" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img"'
         self._band = (
             f'<path class="f-zone" d="M{left:.2f} 0H{zero - 0.5:.2f}V{HEIGHT}H{left:.2f}z'
             f'M{zero + 0.5:.2f} 0H{right:.2f}V{HEIGHT}H{zero + 0.5:.2f}z"/>'
         )
 
     def draw(self, difference: float | None, low: float | None, high: float | None, verdict: str, title: str) -> str:
-        """One row's, as an element for a page; only the band where there is no result. Without a title it only repeats
-        what stands beside it, and is not read out.
-        """
+        """One row's, as an element for a page; only the band where there is no result."""
         path = ""
         if difference is not None:
             at = self._axis.at(difference)
@@ -56,8 +54,7 @@ class RowIntervals:
             if low is not None and high is not None:
                 path = self._line(low, high, at, hole)
             path = f'<path class="f-{colour(verdict)}" d="{path}M{at:.2f} {MIDDLE}{outline}"/>'
-        naming = f'role="img" aria-label={quoteattr(title)}' if title else 'aria-hidden="true"'
-        return f"{self._size} {naming}>{self._band}{path}</svg>"
+        return f"{self._size} aria-label={quoteattr(title)}>{self._band}{path}</svg>"
 
     def _line(self, low: float, high: float, at: float, hole: float) -> str:
         """The interval as a bar of two pixels, with a gap where the mark has its hole."""

@@ -1,5 +1,6 @@
 """One board: its table, filters, plots, snapshots, and who sees what."""
 
+import gzip
 import html
 import re
 
@@ -405,3 +406,16 @@ def test_a_png_is_lettered_with_slugs_where_its_font_lacks_the_letters(client, m
         assert "Атака" in written[-1]
         picture = client.get(address(board, "board-plot-file", name, "svg")).content.decode()
         assert "色彩攻撃" in picture
+
+
+def test_what_is_long_is_compressed_where_the_visitor_takes_it(client):
+    board = boards.published(30).board
+    place = address(board)
+    plain = client.get(place).content
+    packed = client.get(place, headers={"accept-encoding": "gzip"})
+    assert packed["Content-Encoding"] == "gzip"
+    assert gzip.decompress(packed.content) == plain
+    assert len(packed.content) < len(plain) / 4
+    for name, more in (("board-table-file", ["csv"]), ("board-plot", ["intervals"])):
+        response = client.get(address(board, name, *more), headers={"accept-encoding": "gzip"})
+        assert response["Content-Encoding"] == "gzip"

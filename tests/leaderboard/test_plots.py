@@ -240,9 +240,14 @@ def test_long_names_are_shortened_to_the_room():
 
 
 def test_badge_tells_board_and_verdict():
-    text = svg(draw_badge("Scooter", "imperceptible", "#1 · imperceptible"))
+    text = svg(draw_badge("Scooter", "imperceptible", "#1 · imperceptible"), margin=0)
     assert "<title>Scooter: #1 · imperceptible</title>" in text
     assert 'fill="#0b5fa5"' in text
+    # Whatever font the reader has, the text is as long as the badge has room for.
+    width = float(re.search(r'<svg [^>]*width="([0-9.]+)"', text).group(1))
+    lengths = [float(length) for length in re.findall(r'textLength="([0-9.]+)" lengthAdjust="spacingAndGlyphs"', text)]
+    assert len(lengths) == 2
+    assert sum(lengths) == pytest.approx(width - 4 * 9, abs=1)
 
 
 @pytest.mark.parametrize("text", ["cAdv on ResNet-50 (ε = 8/255)", "Атака", "Ångström–µ ±3 “x”", "", "a\u00a0b"])
