@@ -134,7 +134,7 @@ def test_board_stays_a_table_for_screen_readers(open_page, live_server, results,
 def test_paper_keeps_the_table(open_page, live_server, results):
     """A4 is as narrow as a tablet, and two hundred cards would be seventy pages."""
     with open_page() as page:
-        page.set_viewport_size({"width": 718, "height": 1000})
+        page.set_viewport_size({"width": 680, "height": 1000})
         page.goto(live_server.url + PAGES_OF_RESULTS["board"])
         shown = "getComputedStyle(document.querySelector('.results tbody tr')).display"
         assert page.evaluate(shown) == "grid"
