@@ -14,9 +14,9 @@ from rest_framework.permissions import AllowAny
 from imagedb.models import Attack, AttackFamily, TargetModel
 from leaderboard import selectors
 from leaderboard.board_table import entry_address
-from leaderboard.exports import VALUES
 from leaderboard.models import Board, Entry, EntryVerdict, Flag, Snapshot
 from leaderboard.selectors.history import rows_of_all_snapshots
+from leaderboard.selectors.rows import VALUES, Row
 from scooter_site.common.api_errors import DETAIL_ERRORS, LIST_ERRORS
 from scooter_site.common.filters import BooleanFilter, IntegerFilter, SlugFilter
 
@@ -118,9 +118,9 @@ class Places:
 
     FIELDS = ("rank", "rank_low", "rank_high", "holm_p_value")
 
-    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+    def __init__(self, entries: Iterable[Row] = ()) -> None:
         self._snapshots: set[int] = set()
-        self._entries: dict[int, Entry] = {}
+        self._entries: dict[int, Row] = {}
         self._add(entries)
 
     def apply_to(self, entry: Entry) -> None:
@@ -130,9 +130,9 @@ class Places:
         for name in self.FIELDS:
             setattr(entry, name, getattr(self._entries[entry.pk], name))
 
-    def _add(self, entries: Iterable[Entry]) -> None:
+    def _add(self, entries: Iterable[Row]) -> None:
         for entry in entries:
-            self._snapshots.add(entry.snapshot_id)
+            self._snapshots.add(entry.snapshot.pk)
             self._entries[entry.pk] = entry
 
 

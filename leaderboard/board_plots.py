@@ -1,19 +1,20 @@
 """The plots of a board and of an entry, from stored entries."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from leaderboard.board_table import entry_address
 from leaderboard.formatting import decimals_of, format_interval, format_number
-from leaderboard.models import Entry, Snapshot
+from leaderboard.models import Snapshot
 from leaderboard.plots.distributions import draw_distributions
-from leaderboard.plots.drawing import Drawing
+from leaderboard.plots.drawing import Drawing, has_letters_of
 from leaderboard.plots.heat_map import Cell, draw_heat_map
 from leaderboard.plots.image_effects import Effect, draw_image_effects
 from leaderboard.plots.intervals import Interval, draw_intervals
 from leaderboard.plots.participants import draw_participants
 from leaderboard.plots.scatter import Point, draw_scatter
+from leaderboard.selectors.rows import Row
 
 # A point of the scale each on a five-point scale, twenty parts on a slider.
 PARTS_OF_A_WIDE_SCALE = 20
@@ -26,10 +27,26 @@ class BoardPlot:
     name: str
     title: str
     meaning: str
-    draw: Callable[[Snapshot, Sequence[Entry]], Drawing]
+    draw: Callable[[Snapshot, Sequence[Row]], Drawing]
+    has_points: Callable[[Sequence[Row]], bool] = bool
 
 
-def _value_text(entry: Entry, decimals: int) -> str:
+def drawable(entry: Row) -> Row:
+    """The entry with names that a PNG can be lettered with: slugs in place of names in scripts that its font lacks.
+
+    The font is the shipped one on every machine; one with all scripts would be larger than the program.
+    """
+    attack, target_model = entry.attack, entry.target_model
+    return replace(
+        entry,
+        attack=attack if has_letters_of(attack.name) else attack._replace(name=attack.slug),
+        target_model=target_model
+        if has_letters_of(target_model.name)
+        else target_model._replace(name=target_model.slug),
+    )
+
+
+def _value_text(entry: Row, decimals: int) -> str:
     number = format_number(entry.difference, decimals, always_signed=True)
     return f"{number} {format_interval(entry.ci90_low, entry.ci90_high, decimals)}"
 
@@ -38,7 +55,7 @@ def _decimals(snapshot: Snapshot) -> int:
     return decimals_of(snapshot.board.scale_minimum, snapshot.board.scale_maximum)
 
 
-def intervals(snapshot: Snapshot, entries: Sequence[Entry]) -> Drawing:
+def intervals(snapshot: Snapshot, entries: Sequence[Row]) -> Drawing:
     decimals = _decimals(snapshot)
     rows = [
         Interval(
@@ -55,7 +72,7 @@ def intervals(snapshot: Snapshot, entries: Sequence[Entry]) -> Drawing:
     return draw_intervals(rows, bound=snapshot.bound, title=f"{_title(snapshot)}: differences with 90 % intervals")
 
 
-def heat_map(snapshot: Snapshot, entries: Sequence[Entry]) -> Drawing:
+def heat_map(snapshot: Snapshot, entries: Sequence[Row]) -> Drawing:
     decimals = _decimals(snapshot)
     cells = {
         (entry.attack.name, entry.target_model.name): Cell(
@@ -70,14 +87,14 @@ def heat_map(snapshot: Snapshot, entries: Sequence[Entry]) -> Drawing:
     return draw_heat_map(attacks, target_models, cells, title=f"{_title(snapshot)}: attacks against target models")
 
 
-def rows_and_columns(entries: Sequence[Entry]) -> tuple[list[str], list[str]]:
+def rows_and_columns(entries: Sequence[Row]) -> tuple[list[str], list[str]]:
     """The names of attacks and of target models in alphabetical order."""
     attacks = {entry.attack.name for entry in entries}
     target_models = {entry.target_model.name for entry in entries}
     return sorted(attacks, key=str.casefold), sorted(target_models, key=str.casefold)
 
 
-def scatter(snapshot: Snapshot, entries: Sequence[Entry]) -> Drawing:
+def scatter(snapshot: Snapshot, entries: Sequence[Row]) -> Drawing:
     decimals = _decimals(snapshot)
     points = [
         Point(
@@ -115,14 +132,15 @@ BOARD_PLOTS = {
             "scatter",
             "Fooling the model, and people",
             "How often the target model is fooled, against how much people notice. The right end of the shaded band "
-            "fools the model and nobody notices. Pairs whose success is not known are left out.",
+            "fools the model and nobody notices. Pairs whose rate of success is not known are left out.",
             scatter,
+            lambda entries: any(entry.attack_success_rate is not None for entry in entries),
         ),
     )
 }
 
 
-def distributions(entry: Entry, details: dict[str, Any]) -> Drawing:
+def distributions(entry: Row, details: dict[str, Any]) -> Drawing:
     """How often each part of the scale was chosen, for both kinds."""
     board = entry.snapshot.board
     counts = binned(details.get("distributions", {}), board.scale_minimum, board.scale_maximum)
@@ -153,7 +171,7 @@ def binned(distributions: dict[str, Any], minimum: int, maximum: int) -> dict[st
     return found
 
 
-def image_effects(entry: Entry, details: dict[str, Any]) -> Drawing:
+def image_effects(entry: Row, details: dict[str, Any]) -> Drawing:
     """Predicted mean answers to single images of both kinds."""
     effects = [
         Effect(kind == "modified", image["mean"], image["standard_error"])
@@ -166,7 +184,7 @@ def image_effects(entry: Entry, details: dict[str, Any]) -> Drawing:
     )
 
 
-def participants(entry: Entry, details: dict[str, Any]) -> Drawing:
+def participants(entry: Row, details: dict[str, Any]) -> Drawing:
     """Each participant's own difference."""
     differences = details.get("participants", {}).get("mean_differences", [])
     return draw_participants(
@@ -174,7 +192,7 @@ def participants(entry: Entry, details: dict[str, Any]) -> Drawing:
     )
 
 
-ENTRY_PLOTS: dict[str, Callable[[Entry, dict[str, Any]], Drawing]] = {
+ENTRY_PLOTS: dict[str, Callable[[Row, dict[str, Any]], Drawing]] = {
     "distributions": distributions,
     "image-effects": image_effects,
     "participants": participants,
@@ -185,12 +203,12 @@ def _title(snapshot: Snapshot) -> str:
     return f"{snapshot.board.name}, snapshot {snapshot.number}"
 
 
-def heat_map_table(snapshot: Snapshot, entries: Sequence[Entry]) -> tuple[list[str], list[tuple[str, list[str]]]]:
+def heat_map_table(snapshot: Snapshot, entries: Sequence[Row]) -> tuple[list[str], list[tuple[str, list[str]]]]:
     """The table behind the heat map: the target models, and each attack with the texts of its cells."""
     decimals = _decimals(snapshot)
     texts = {
         (entry.attack.name, entry.target_model.name): (
-            f"{format_number(entry.difference, decimals, always_signed=True)} ({entry.get_verdict_display().lower()})"
+            f"{format_number(entry.difference, decimals, always_signed=True)} ({entry.verdict_label.lower()})"
         )
         for entry in entries
     }

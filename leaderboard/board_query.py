@@ -10,7 +10,8 @@ from urllib.parse import urlencode
 
 from imagedb.models import AttackFamily
 from leaderboard.columns import ALWAYS, BY_KEY, COLUMNS, DEFAULT_KEYS
-from leaderboard.models import Entry, EntryVerdict
+from leaderboard.models import EntryVerdict
+from leaderboard.selectors.rows import Row
 
 # In the order of the form and of the address; of these only columns may be given more than once.
 FILTERS = ("target_model", "family", "verdict", "year", "min_raters")
@@ -55,7 +56,7 @@ class BoardQuery:
         """The query string for a click on a column's head: a second click turns the order round."""
         return self.encoded(sort=f"-{key}" if self.sort == key else key)
 
-    def apply(self, entries: Iterable[Entry]) -> list[Entry]:
+    def apply(self, entries: Iterable[Row]) -> list[Row]:
         """The entries that pass the filters, in order; those without the value sorted by come last either way."""
         left = [entry for entry in entries if self._passes(entry)]
         order = BY_KEY[self.sort.removeprefix("-")].order
@@ -63,7 +64,7 @@ class BoardQuery:
         known.sort(key=order, reverse=self.sort.startswith("-"))
         return known + [entry for entry in left if order(entry) is None]
 
-    def _passes(self, entry: Entry) -> bool:
+    def _passes(self, entry: Row) -> bool:
         return (
             (not self.target_model or entry.target_model.slug == self.target_model)
             and (not self.family or entry.attack.family == self.family)
@@ -83,7 +84,7 @@ class Choices:
     year: Sequence[tuple[str, str]]
 
     @classmethod
-    def of(cls, entries: Sequence[Entry]) -> "Choices":
+    def of(cls, entries: Sequence[Row]) -> "Choices":
         models = {entry.target_model.slug: entry.target_model.name for entry in entries}
         families = {entry.attack.family for entry in entries}
         verdicts = {entry.verdict for entry in entries}

@@ -11,12 +11,9 @@ from django.utils.safestring import SafeString, mark_safe
 from leaderboard.board_query import BoardQuery
 from leaderboard.columns import BY_KEY, Column
 from leaderboard.formatting import decimals_of, format_interval, format_number
-from leaderboard.models import Board, Entry, Flag, Snapshot
-from leaderboard.plots.axis import Axis
-from leaderboard.plots.drawing import Drawing
-from leaderboard.plots.marks import mark
-from leaderboard.plots.row_interval import draw_row_interval, shared_axis
-from leaderboard.plots.svg import svg
+from leaderboard.models import Board, Snapshot
+from leaderboard.plots.row_interval import RowIntervals, shared_axis
+from leaderboard.selectors.rows import AnyEntry, Row
 
 
 @dataclass(frozen=True)
@@ -37,7 +34,7 @@ class Table:
 
     snapshot: Snapshot
     heads: Sequence[Head]
-    rows: Sequence[SafeString]
+    rows: SafeString
 
     @property
     def scale(self) -> tuple[str, str]:
@@ -45,14 +42,13 @@ class Table:
         return scale_ends(self.snapshot.board)
 
 
-def make_table(snapshot: Snapshot, entries: Sequence[Entry], query: BoardQuery) -> Table:
+def make_table(snapshot: Snapshot, entries: Sequence[Row], query: BoardQuery) -> Table:
     """The table of these entries, all of ``snapshot`` and in the order to show."""
     columns = [BY_KEY[key] for key in query.columns]
     board = snapshot.board
     decimals = decimals_of(board.scale_minimum, board.scale_maximum)
-    axis = shared_axis(
-        (value for entry in entries for value in (entry.difference, entry.ci90_low, entry.ci90_high)), snapshot.bound
-    )
+    values = (value for entry in entries for value in (entry.difference, entry.ci90_low, entry.ci90_high))
+    rows = _Rows(columns, decimals, RowIntervals(shared_axis(values, snapshot.bound), snapshot.bound))
     return Table(
         snapshot=snapshot,
         heads=[
@@ -63,7 +59,7 @@ def make_table(snapshot: Snapshot, entries: Sequence[Entry], query: BoardQuery) 
             )
             for column in columns
         ],
-        rows=[_row(columns, entry, decimals, axis, snapshot) for entry in entries],
+        rows=mark_safe("\n".join(map(rows.write, entries))),  # noqa: S308 - write escapes what is in them,
     )
 
 
@@ -72,7 +68,7 @@ def scale_ends(board: Board) -> tuple[str, str]:
     return format_number(board.scale_minimum, 0), format_number(board.scale_maximum, 0)
 
 
-def entry_address(entry: Entry) -> str:
+def entry_address(entry: AnyEntry) -> str:
     """The permanent address of an entry: in this snapshot, whatever comes later."""
     board = _address("board", entry.snapshot.board.slug)
     # A board's page asks for hundreds of them, and Django takes its time; tests hold that both are the same.
@@ -84,77 +80,83 @@ def _address(name: str, slug: str) -> str:
     return reverse(name, args=[slug])
 
 
-def by_snapshot(entries: Iterable[Entry]) -> list[tuple[Snapshot, list[Entry]]]:
+def by_snapshot(entries: Iterable[Row]) -> list[tuple[Snapshot, list[Row]]]:
     """The entries of each snapshot, in the order they come."""
-    found: dict[int, tuple[Snapshot, list[Entry]]] = {}
+    found: dict[int, tuple[Snapshot, list[Row]]] = {}
     for entry in entries:
-        found.setdefault(entry.snapshot_id, (entry.snapshot, []))[1].append(entry)
+        found.setdefault(entry.snapshot.pk, (entry.snapshot, []))[1].append(entry)
     return list(found.values())
 
 
 def verdict_mark(verdict: str) -> SafeString:
-    """The verdict's mark as a small picture, which only repeats the word beside it."""
-    drawing = Drawing(14, 14, "")
-    drawing.add(*mark(verdict, 7, 7, 4.5))
-    return mark_safe(  # noqa: S308 - of numbers and names of our own
-        svg(drawing, is_file=False).replace('role="img" aria-label=""', 'aria-hidden="true"')
-    )
+    """The verdict's mark, drawn by the style sheet; it only repeats the word beside it."""
+    return mark_safe(f'<span class="mark mark-{verdict}" aria-hidden="true"></span>')  # noqa: S308 - a name of our own
 
 
-VERDICT_MARKS = {
-    verdict: verdict_mark(verdict) for verdict in ("imperceptible", "perceptible", "inconclusive", "not_estimable")
-}
-
-
-def _row(columns: Sequence[Column], entry: Entry, decimals: int, axis: Axis, snapshot: Snapshot) -> SafeString:
-    """One row; cards on narrow screens. Roles keep it a table for screen readers when CSS lays it out otherwise."""
-    cells = "".join(_cell(column, entry, decimals, axis, snapshot) for column in columns)
-    return mark_safe(f'<tr role="row">{cells}</tr>')  # noqa: S308 - every part is escaped in _cell
-
-
-def _cell(column: Column, entry: Entry, decimals: int, axis: Axis, snapshot: Snapshot) -> str:
-    match column.key:
-        case "attack":
-            content = _link(entry_address(entry), entry.attack.name)
-        case "target_model":
-            content = _link(_address("target-model", entry.target_model.slug), entry.target_model.name)
-        case "interval":
-            content = interval_picture(entry, axis, snapshot.bound, decimals)
-        case "verdict":
-            content = f"{VERDICT_MARKS[entry.verdict]} {escape(column.show(entry, decimals))}"
-        case "flags":
-            content = "".join(f'<span class="flag">{escape(Flag(flag).label)}</span> ' for flag in entry.flags) or "–"
-        case _:
-            content = _escaped(column.show(entry, decimals))
-    note = column.note(entry, decimals) if column.note else ""
-    if note:
-        content = f'{content} <span class="soft">{_escaped(note)}</span>'
-    if column.key == "attack":
-        return f'<th scope="row" role="rowheader" class="cell-attack">{content}</th>'
-    number = " number" if column.is_number else ""
-    return f'<td role="cell" class="cell-{column.key}{number}" data-label="{_escaped(column.name)}">{content}</td>'
-
-
-def interval_picture(entry: Entry, axis: Axis, bound: float, decimals: int) -> SafeString:
-    """The small drawing of a row."""
+def interval_picture(entry: Row, intervals: RowIntervals, decimals: int) -> SafeString:
+    """The small drawing of an entry, with its numbers as a text alternative."""
     number = format_number(entry.difference, decimals, always_signed=True)
     interval = format_interval(entry.ci90_low, entry.ci90_high, decimals)
     title = "No result" if entry.difference is None else f"Difference {number}, 90 % interval {interval}"
-    drawing = draw_row_interval(
-        axis,
-        bound,
-        difference=entry.difference,
-        low=entry.ci90_low,
-        high=entry.ci90_high,
-        verdict=entry.verdict,
-        title=title,
-    )
-    return mark_safe(svg(drawing, is_file=False))  # noqa: S308 - svg escapes what it writes
+    drawn = intervals.draw(entry.difference, entry.ci90_low, entry.ci90_high, entry.verdict, title)
+    return mark_safe(drawn)  # noqa: S308 - draw escapes what it writes
 
 
-# Numbers, families and names of columns come again and again.
+class _Rows:
+    """Writes the rows of one table: what is the same in all of them is put together once."""
+
+    def __init__(self, columns: Sequence[Column], decimals: int, intervals: RowIntervals) -> None:
+        self._decimals = decimals
+        self._intervals = intervals
+        special = {
+            "attack": self._attack,
+            "target_model": self._target_model,
+            "interval": self._interval,
+            "verdict": self._verdict,
+            "flags": self._flags,
+        }
+        self._cells = [(*_tags(column), special.get(column.key), column) for column in columns]
+
+    def write(self, entry: Row) -> str:
+        """One row. Whatever stands in a cell is escaped."""
+        parts = []
+        for opening, closing, special, column in self._cells:
+            content = special(entry) if special else _escaped(column.show(entry, self._decimals))
+            note = _escaped(column.note(entry, self._decimals)) if column.note else ""
+            parts.append(
+                f'{opening}{content} <span class="soft">{note}</span>{closing}'
+                if note
+                else f"{opening}{content}{closing}"
+            )
+        return f'<tr role="row">{"".join(parts)}</tr>'
+
+    def _attack(self, entry: Row) -> str:
+        return _link(entry_address(entry), entry.attack.name)
+
+    def _target_model(self, entry: Row) -> str:
+        return _link(_address("target-model", entry.target_model.slug), entry.target_model.name)
+
+    def _interval(self, entry: Row) -> str:
+        return interval_picture(entry, self._intervals, self._decimals)
+
+    def _verdict(self, entry: Row) -> str:
+        return f"{verdict_mark(entry.verdict)} {_escaped(entry.verdict_label)}"
+
+    def _flags(self, entry: Row) -> str:
+        return "".join(f'<span class="flag">{_escaped(label)}</span> ' for label in entry.flag_labels) or "–"
+
+
+def _tags(column: Column) -> tuple[str, str]:
+    """Around a cell. On narrow screens rows are cards: roles keep them a table for screen readers all the same."""
+    if column.key == "attack":
+        return '<th scope="row" role="rowheader" class="cell-attack">', "</th>"
+    number = " number" if column.is_number else ""
+    return f'<td role="cell" class="cell-{column.key}{number}" data-label="{_escaped(column.name)}">', "</td>"
+
+
+# Numbers, names and families come again and again.
 _escaped = lru_cache(maxsize=10_000)(escape)
 
 
 def _link(address: str, name: str) -> str:
-    return f'<a href="{escape(address)}">{escape(name)}</a>'
+    return f'<a href="{_escaped(address)}">{_escaped(name)}</a>'

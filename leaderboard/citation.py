@@ -1,7 +1,8 @@
 """How to cite a snapshot or one of its entries."""
 
 from leaderboard.latex import bibtex
-from leaderboard.models import Entry, Snapshot
+from leaderboard.models import Snapshot
+from leaderboard.selectors.rows import Row
 
 PUBLISHER = "Scooter"
 
@@ -12,7 +13,7 @@ def cite_snapshot(snapshot: Snapshot, address: str) -> str:
     return _cite(key, f"{snapshot.board.name}: human ratings of adversarial examples", snapshot, address)
 
 
-def cite_entry(entry: Entry, address: str) -> str:
+def cite_entry(entry: Row, address: str) -> str:
     """BibTeX of one entry of a snapshot."""
     snapshot = entry.snapshot
     key = f"scooter-{snapshot.board.slug}-{snapshot.number}-{entry.attack.slug}-{entry.target_model.slug}"

@@ -6,9 +6,9 @@ from functools import partial
 from typing import Any
 
 from leaderboard.formatting import format_interval, format_number, format_p_value, format_percent, format_range
-from leaderboard.models import Entry
+from leaderboard.selectors.rows import Row
 
-Show = Callable[[Entry, int], str]  # of an entry, with so many decimals for values in points
+Show = Callable[[Row, int], str]  # of an entry, with so many decimals for values in points
 
 
 @dataclass(frozen=True)
@@ -19,37 +19,44 @@ class Column:
     name: str
     meaning: str
     show: Show
-    order: Callable[[Entry], Any]
+    order: Callable[[Row], Any]
     note: Show | None = None
     is_number: bool = True
     is_default: bool = False
 
 
-def _points(field: str, entry: Entry, decimals: int) -> str:
+def _points(field: str, entry: Row, decimals: int) -> str:
     return format_number(getattr(entry, field), decimals)
 
 
-def _two_decimals(field: str, entry: Entry, decimals: int) -> str:
+def _two_decimals(field: str, entry: Row, decimals: int) -> str:
     return format_number(getattr(entry, field), 2)
 
 
-def _count(field: str, entry: Entry, decimals: int) -> str:
+def _count(field: str, entry: Row, decimals: int) -> str:
     return f"{getattr(entry, field):,}"
 
 
-def _field(field: str) -> Callable[[Entry], Any]:
+def _field(field: str) -> Callable[[Row], Any]:
     return lambda entry: getattr(entry, field)
 
 
-def _size_of_difference(entry: Entry) -> float | None:
+def _size_of_difference(entry: Row) -> float | None:
     return None if entry.difference is None else abs(entry.difference)
 
 
-def _spread(field: str, entry: Entry, decimals: int) -> str:
+def _spread(field: str, entry: Row, decimals: int) -> str:
     return f"SD {format_number(getattr(entry, field), decimals)}"
 
 
-def _numbers(key: str, name: str, meaning: str, show: Callable[[str, Entry, int], str], **options: Any) -> Column:
+def _successes(entry: Row, decimals: int) -> str:
+    known = entry.images_modified - entry.images_unverified
+    if entry.attack_success_rate is None:
+        return f"{known:,} of {entry.images_modified:,} images fool it" if known else ""
+    return f"of {known:,} attempts" if known else "as stated with the ratings"
+
+
+def _numbers(key: str, name: str, meaning: str, show: Callable[[str, Row, int], str], **options: Any) -> Column:
     """A column of one field."""
     return Column(key, name, meaning, partial(show, key), order=_field(key), **options)
 
@@ -115,16 +122,19 @@ COLUMNS: tuple[Column, ...] = (
         "Imperceptible: the difference is shown to be smaller than the bound. Perceptible: it is shown to be larger. "
         "Inconclusive: the ratings do not suffice to say either; this is no evidence of being imperceptible. It speaks "
         "of the mean over people and images like these, not of every person or every image.",
-        lambda entry, _: entry.get_verdict_display(),
+        lambda entry, _: entry.verdict_label,
         order=lambda entry: ("imperceptible", "inconclusive", "perceptible", "not_estimable").index(entry.verdict),
         is_number=False,
         is_default=True,
     ),
     _numbers(
         "attack_success_rate",
-        "Fools the model",
-        "Attack success rate: the share of the rated modified images that the target model is known to get wrong.",
-        lambda field, entry, _: format_percent(getattr(entry, field)),
+        "Attack success",
+        "How often the attack fools the target model when it is tried. That is not known where only its successes were "
+        "collected, as for images of this site, which takes none that their model still recognises. Below it: how many "
+        "of the rated images are known to fool the model, or how many attempts the rate rests upon.",
+        lambda field, entry, _: "not known" if getattr(entry, field) is None else format_percent(getattr(entry, field)),
+        note=_successes,
         is_default=True,
     ),
     _numbers(

@@ -10,7 +10,8 @@ from django.db.models import QuerySet
 from imagedb.models import Image
 from leaderboard.columns import COLUMNS
 from leaderboard.formatting import format_interval, format_number, format_p_value, format_percent
-from leaderboard.models import Entry, EntryVerdict
+from leaderboard.models import EntryVerdict
+from leaderboard.selectors.rows import Row
 
 # From either end of the order of images.
 IMAGES_SHOWN = 6
@@ -30,7 +31,7 @@ class Pictured:
     misleads: bool | None
 
 
-def value_rows(entry: Entry, decimals: int) -> list[tuple[str, str, str, str]]:
+def value_rows(entry: Row, decimals: int) -> list[tuple[str, str, str, str]]:
     """Key, name, value and note of all columns that are no drawing, name or flag."""
     shown = [
         column for column in COLUMNS if column.key not in ("attack", "target_model", "interval", "verdict", "flags")
@@ -59,7 +60,7 @@ def reliability_rows(details: dict[str, Any]) -> list[tuple[str, list[str]]]:
     ]
 
 
-def check_rows(entry: Entry, details: dict[str, Any], decimals: int) -> list[tuple[str, str, str, str, str]]:
+def check_rows(entry: Row, details: dict[str, Any], decimals: int) -> list[tuple[str, str, str, str, str]]:
     """The model's answer beside those of simpler analyses: name, meaning, result, interval, verdict or p."""
     robustness = details.get("robustness", {})
     rows = [
@@ -68,7 +69,7 @@ def check_rows(entry: Entry, details: dict[str, Any], decimals: int) -> list[tup
             "People and images both vary; this decides the verdict.",
             format_number(entry.difference, decimals, always_signed=True),
             format_interval(entry.ci90_low, entry.ci90_high, decimals),
-            entry.get_verdict_display(),
+            entry.verdict_label,
         )
     ]
     for name, meaning, found in (

@@ -14,54 +14,10 @@ from leaderboard.board_query import BoardQuery
 from leaderboard.board_table import entry_address
 from leaderboard.columns import BY_KEY
 from leaderboard.formatting import decimals_of, format_interval
-from leaderboard.models import Entry, Snapshot
+from leaderboard.models import Snapshot
+from leaderboard.selectors.rows import VALUES, Row
 from scooter_site.common.csv_text import cell
 
-# Stored values of an entry, as they are: not rounded, null where they are not defined.
-VALUES = (
-    "rank",
-    "rank_low",
-    "rank_high",
-    "verdict",
-    "difference",
-    "standard_error",
-    "degrees_of_freedom",
-    "ci90_low",
-    "ci90_high",
-    "ci95_low",
-    "ci95_high",
-    "p_lower",
-    "p_upper",
-    "holm_p_value",
-    "supported_bound",
-    "attack_success_rate",
-    "fools_unnoticed",
-    "participants",
-    "ratings",
-    "ratings_modified",
-    "ratings_clean",
-    "images_modified",
-    "images_clean",
-    "images_unverified",
-    "mean_modified",
-    "sd_modified",
-    "mean_clean",
-    "sd_clean",
-    "mean_difference",
-    "auc",
-    "auc_low",
-    "auc_high",
-    "accuracy_modified",
-    "accuracy_clean",
-    "d_prime",
-    "icc_single",
-    "icc_mean",
-    "krippendorff_alpha",
-    "split_half",
-    "flags",
-    "input_digest",
-    "computed_at",
-)
 KEYS = (
     *("attack", "attack_name", "family", "year", "target_model", "target_model_name"),
     *VALUES,
@@ -69,7 +25,7 @@ KEYS = (
 )
 
 
-def entry_values(entry: Entry, whole_address: Callable[[str], str]) -> dict[str, Any]:
+def entry_values(entry: Row, whole_address: Callable[[str], str]) -> dict[str, Any]:
     """One entry as plain values; ``whole_address`` makes an address of this site one for everywhere."""
     external = entry.external_result
     return {
@@ -104,7 +60,7 @@ def snapshot_values(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-def as_csv(snapshot: Snapshot, entries: Sequence[Entry], query: BoardQuery, whole_address: Callable[[str], str]) -> str:
+def as_csv(snapshot: Snapshot, entries: Sequence[Row], query: BoardQuery, whole_address: Callable[[str], str]) -> str:
     """One line per entry with every stored value; board and snapshot are the first columns."""
     text = io.StringIO()
     writer = csv.writer(text)
@@ -116,9 +72,7 @@ def as_csv(snapshot: Snapshot, entries: Sequence[Entry], query: BoardQuery, whol
     return text.getvalue()
 
 
-def as_json(
-    snapshot: Snapshot, entries: Sequence[Entry], query: BoardQuery, whole_address: Callable[[str], str]
-) -> str:
+def as_json(snapshot: Snapshot, entries: Sequence[Row], query: BoardQuery, whole_address: Callable[[str], str]) -> str:
     """The snapshot, the filters, and the entries with every stored value."""
     content = {
         "snapshot": snapshot_values(snapshot),
@@ -128,9 +82,7 @@ def as_json(
     return json.dumps(content, cls=DjangoJSONEncoder, ensure_ascii=False, indent=1) + "\n"
 
 
-def as_latex(
-    snapshot: Snapshot, entries: Sequence[Entry], query: BoardQuery, whole_address: Callable[[str], str]
-) -> str:
+def as_latex(snapshot: Snapshot, entries: Sequence[Row], query: BoardQuery, whole_address: Callable[[str], str]) -> str:
     """The columns of the page, rounded as there, as a table for a paper; drawings stay out."""
     board = snapshot.board
     decimals = decimals_of(board.scale_minimum, board.scale_maximum)

@@ -1,6 +1,9 @@
 """Numbers as people read them. Pure."""
 
+from functools import lru_cache
 
+
+@lru_cache(maxsize=64)  # a row's numbers stand in a cell and in its drawing
 def format_number(value: float | None, decimals: int, *, always_signed: bool = False) -> str:
     """Write a number with a true minus sign; what rounds to zero has no sign, and what is not defined is a dash."""
     if value is None:

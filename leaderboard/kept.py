@@ -15,7 +15,8 @@ from typing import TypeVar
 from django.conf import settings
 from django.core.cache import cache
 
-from leaderboard.models import Entry, Snapshot
+from leaderboard.models import Snapshot
+from leaderboard.selectors.rows import Row
 
 logger = logging.getLogger(__name__)
 Kept = TypeVar("Kept", str, bytes)
@@ -23,7 +24,7 @@ Kept = TypeVar("Kept", str, bytes)
 KEPT_SECONDS = 24 * 3600
 
 
-def kept(snapshot: Snapshot, entries: Iterable[Entry], *asked: object, compute: Callable[[], Kept]) -> Kept:
+def kept(snapshot: Snapshot, entries: Iterable[Row], *asked: object, compute: Callable[[], Kept]) -> Kept:
     """The value of ``compute``, or what it gave before for the same snapshot, visible entries and ``asked``."""
     visible = ",".join(str(entry.pk) for entry in entries)
     parts = "\n".join(map(str, (_program(), snapshot.pk, snapshot.status, visible, *asked)))

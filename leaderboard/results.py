@@ -7,7 +7,7 @@ not determined is None, never NaN or infinite.
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -106,7 +106,7 @@ def compute(inputs: Inputs, rules: Rules, *, seed: int = 0) -> Result:
         "icc_mean": reliability.icc_mean,
         "krippendorff_alpha": reliability.krippendorff_alpha,
         "split_half": reliability.split_half,
-        "attack_success_rate": _share(sum(row.misleads is True for row in known), len(modified)) if known else None,
+        "attack_success_rate": _success_rate(known),
         "fools_unnoticed": _fools_unnoticed(effects, images, model, rules.equivalence_bound)
         if known and effects and model
         else None,
@@ -168,6 +168,16 @@ def _model_values(analysis: Analysis) -> dict[str, Any]:
         "supported_bound": equivalence.supported_bound,
         "verdict": str(equivalence.verdict),
     }
+
+
+def _success_rate(known: Sequence[InputRating]) -> float | None:
+    """Of attempts with a known outcome, the share that misleads.
+
+    The catalogue takes no image that its target model still recognises. Where all mislead, failed attempts were left
+    out rather than never made, and nobody can tell how many there were.
+    """
+    misleading = sum(row.misleads is True for row in known)
+    return _share(misleading, len(known)) if misleading < len(known) else None
 
 
 def _fools_unnoticed(

@@ -19,6 +19,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from leaderboard.admin.shared import NoteForm, decimals, question_page, recompute_soon
 from leaderboard.models import Board, Entry, ExternalResult, Recomputation, Snapshot, SnapshotStatus
 from leaderboard.selectors.changes import Change
+from leaderboard.selectors.rows import AnyEntry
 from leaderboard.services.publication import NothingToPublish, newest_snapshot, pending_changes, publish
 from leaderboard.services.requests import pairs_of_board
 from scooter_site.common.admin_tools import StayOnPage, add_url, change_url, list_url, signed_in
@@ -203,11 +204,11 @@ def _pairs(count: int) -> str:
 def _change_row(change: Change) -> dict[str, str]:
     """A change as the panel's table shows it: published value, then the draft's."""
 
-    def told(entry: Entry | None) -> str:
+    def told(entry: AnyEntry | None) -> str:
         if entry is None:
             return "–"
         difference = decimals(entry.difference, signed=True)
-        return f"{difference}, {entry.get_verdict_display().lower()}, {entry.participants} people"
+        return f"{difference}, {entry.verdict_label.lower()}, {entry.participants} people"
 
     return {
         "kind": change.kind,
@@ -218,5 +219,5 @@ def _change_row(change: Change) -> dict[str, str]:
     }
 
 
-def _rank(entry: Entry | None) -> str:
+def _rank(entry: AnyEntry | None) -> str:
     return "–" if entry is None or entry.rank is None else str(entry.rank)

@@ -1,4 +1,4 @@
-from collections.abc import Iterable
+from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
@@ -34,7 +34,37 @@ def _optional(verbose_name: str | None = None, help_text: str = "") -> "models.F
     return models.FloatField(verbose_name, null=True, blank=True, help_text=help_text)
 
 
-class Entry(models.Model):
+VERDICT_LABELS = {value: str(label) for value, label in EntryVerdict.choices}
+FLAG_LABELS = {value: str(label) for value, label in Flag.choices}
+
+
+class Readable:
+    """What follows from the values of an entry, however it was read."""
+
+    __slots__ = ()
+
+    def __str__(self: Any) -> str:
+        return f"{self.attack.name} on {self.target_model.name}"
+
+    @property
+    def p_value(self: Any) -> float | None:
+        """Of the two one-sided tests together: both must be significant, so the larger one."""
+        if self.p_lower is None or self.p_upper is None:
+            return None
+        return float(max(self.p_lower, self.p_upper))
+
+    @property
+    def verdict_label(self: Any) -> str:
+        """The verdict as people read it."""
+        return VERDICT_LABELS[self.verdict]
+
+    @property
+    def flag_labels(self: Any) -> list[str]:
+        """The flags as people read them."""
+        return [FLAG_LABELS[flag] for flag in self.flags]
+
+
+class Entry(Readable, models.Model):
     """The result of one (attack, target model) pair in one snapshot.
 
     Pages and API read these rows and compute nothing. All values are in points of the board's scale, "higher = more
@@ -104,7 +134,7 @@ class Entry(models.Model):
 
     # The model's side
     attack_success_rate = _optional(
-        help_text="Share of the rated modified images that the target model is known to misclassify, 0 to 1."
+        help_text="Share of attempts that the target model misclassifies, 0 to 1; null where only successes are known."
     )
     fools_unnoticed = _optional(
         "fools the model and nobody notices",
@@ -150,18 +180,3 @@ class Entry(models.Model):
                 condition=Q(rank__isnull=True) | Q(difference__isnull=False, rank__gte=1),
             ),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.attack} on {self.target_model}"
-
-    @property
-    def p_value(self) -> float | None:
-        """Of the two one-sided tests together: both must be significant, so the larger one."""
-        if self.p_lower is None or self.p_upper is None:
-            return None
-        return max(self.p_lower, self.p_upper)
-
-    @property
-    def flag_labels(self) -> Iterable[str]:
-        """The flags as people read them."""
-        return [str(Flag(flag).label) for flag in self.flags]

@@ -82,6 +82,7 @@ class Label:
     anchor: Literal["start", "middle", "end"] = "start"
     is_bold: bool = False
     turned: bool = False
+    length: float = 0  # of an SVG's text, where it must fit whatever font the reader has
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,22 @@ def font(size: float, is_bold: bool = False) -> ImageFont.FreeTypeFont:
     """The shipped font in a size of pixels; the basic layout is the same on every machine."""
     path = FONTS / ("Inter-SemiBold.otf" if is_bold else "Inter-Regular.otf")
     return ImageFont.truetype(path, size, layout_engine=ImageFont.Layout.BASIC)
+
+
+def has_letters_of(text: str) -> bool:
+    """Whether the shipped font can write all of a text."""
+    return not any(_is_missing(character) for character in text)
+
+
+@cache
+def _is_missing(character: str) -> bool:
+    """A letter that the font lacks looks like one that no font has."""
+    return not character.isspace() and _glyph(character) == _glyph("\uffff")
+
+
+def _glyph(character: str) -> tuple[tuple[int, int], bytes]:
+    mask = font(20).getmask(character)
+    return mask.size, bytes(mask)
 
 
 @cache

@@ -46,7 +46,7 @@ def draw_scatter(points: Sequence[Point], *, bound: float, title: str) -> Drawin
         drawing.add(Line(LEFT, up.at(end), across.end, up.at(end), stroke="accent", dashes=True))
     drawing.add(Line(LEFT, up.at(0), across.end, up.at(0), width=1.25))
     middle = (LEFT + across.end) / 2
-    xname = "Attack success rate: share of modified images that the target model gets wrong"
+    xname = "Attack success rate: share of attempts that the target model gets wrong"
     drawing.add(Label(middle, HEIGHT - 16, xname, 12, "soft", "middle"))
     yname = "Difference in points"
     drawing.add(Label(14, (TOP + up.start) / 2, yname, 12, "soft", "middle", turned=True))

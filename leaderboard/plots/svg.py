@@ -87,8 +87,9 @@ def _text(label: Label) -> str:
     turn = f' transform="rotate(-90 {_number(label.x)} {_number(label.y)})"' if label.turned else ""
     anchor = f' text-anchor="{label.anchor}"' if label.anchor != "start" else ""
     weight = ' font-weight="600"' if label.is_bold else ""
+    fitted = f' textLength="{_number(label.length)}" lengthAdjust="spacingAndGlyphs"' if label.length else ""
     return (
-        f'<text {place} font-size="{_number(label.size)}" {_fill(label.fill, 1)}{anchor}{weight}{turn}>'
+        f'<text {place} font-size="{_number(label.size)}" {_fill(label.fill, 1)}{anchor}{weight}{turn}{fitted}>'
         f"{escape(label.text)}</text>"
     )
 

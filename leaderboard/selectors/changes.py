@@ -1,20 +1,22 @@
 """What changed between two snapshots of a board."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leaderboard.models import Entry, Snapshot
+from leaderboard.models import Snapshot
 from leaderboard.selectors.entries import visible_entries
+from leaderboard.selectors.rows import AnyEntry
 
 
 @dataclass(frozen=True)
 class Change:
     """A pair in two snapshots, in at least one of which it is."""
 
-    older: Entry | None
-    newer: Entry | None
+    older: AnyEntry | None
+    newer: AnyEntry | None
 
     @property
-    def entry(self) -> Entry:
+    def entry(self) -> AnyEntry:
         """The newer one, if there is one; it names the pair."""
         found = self.newer or self.older
         if found is None:
@@ -34,11 +36,10 @@ def changes_between(older: Snapshot | None, newer: Snapshot) -> list[Change]:
 
     Without an older snapshot everything is added. Only what anybody may see. Two queries.
     """
-    before = {} if older is None else {_pair(entry): entry for entry in visible_entries(older)}
-    return changes(before, {_pair(entry): entry for entry in visible_entries(newer)})
+    return changes(by_pair(visible_entries(older)) if older else {}, by_pair(visible_entries(newer)))
 
 
-def changes(before: dict[tuple[int, int], Entry], after: dict[tuple[int, int], Entry]) -> list[Change]:
+def changes(before: dict[tuple[int, int], AnyEntry], after: dict[tuple[int, int], AnyEntry]) -> list[Change]:
     """The same for entries by pair."""
     found = [
         Change(before.get(pair), entry)
@@ -48,7 +49,7 @@ def changes(before: dict[tuple[int, int], Entry], after: dict[tuple[int, int], E
     return found + [Change(entry, None) for pair, entry in before.items() if pair not in after]
 
 
-def is_different(older: Entry, newer: Entry) -> bool:
+def is_different(older: AnyEntry, newer: AnyEntry) -> bool:
     """Whether ratings, result or verdict differ; a rank that moved because of others is no change of the pair."""
     return (older.input_digest, older.difference, older.standard_error, older.verdict) != (
         newer.input_digest,
@@ -58,5 +59,6 @@ def is_different(older: Entry, newer: Entry) -> bool:
     )
 
 
-def _pair(entry: Entry) -> tuple[int, int]:
-    return entry.attack_id, entry.target_model_id
+def by_pair(entries: Sequence[AnyEntry]) -> dict[tuple[int, int], AnyEntry]:
+    """The entries by the pairs that they are of."""
+    return {(entry.attack_id, entry.target_model_id): entry for entry in entries}

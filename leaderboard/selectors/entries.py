@@ -6,46 +6,41 @@ are left out whenever entries are read, and the ranks of the others close up.
 
 import hashlib
 from collections.abc import Sequence
-from itertools import groupby
 from typing import Any
 
 from django.core.cache import cache
-from django.db.models import Prefetch, Q, QuerySet
+from django.db.models import QuerySet
+from django.db.models.fields.files import FieldFile
 
 from imagedb.models import Attack, TargetModel
-from imagedb.selectors.visibility import is_private_pair
 from leaderboard.models import Entry, Snapshot
 from leaderboard.selectors.boards import published_snapshots
+from leaderboard.selectors.rows import AnyEntry, Row, is_hidden, read_rows
 from leaderboard.statistics.comparison import Estimate
 from leaderboard.statistics.placing import Place, Scored, place_all
 
-# What only the page of one entry needs; read by ``entry_details``.
+# What lists of entries leave in the database.
 HEAVY_FIELDS = ("details", "rank_probabilities")
-# Of an attack and a target model a board shows names; the rest would make up half of what is read.
-NOT_OF_ATTACKS = (
-    *("description", "threat_model", "is_targeted", "parameters", "created_at"),
-    *("paper_title", "paper_url", "code_url", "bibtex", "venue"),
-)
-NOT_OF_TARGET_MODELS = (
-    *("architecture", "training", "source", "weights_reference", "dataset"),
-    *("preprocessing", "clean_accuracy", "description", "created_at"),
-)
 PLACES_ARE_KEPT_SECONDS = 24 * 3600
 
 
-def visible_entries(snapshot: Snapshot) -> list[Entry]:
+def visible_entries(snapshot: Snapshot) -> list[Row]:
     """The entries of a snapshot that anybody may see, in the order of the board: the most imperceptible first.
 
-    Each with its attack, target model, external result and snapshot, without ``details``. Entries of equal rank, and
-    those without one, which come last, stand in the order of names. A few queries, however many.
+    Entries of equal rank, and those without one, which come last, stand in the order of names. One query, however
+    many, and one more where there are external results.
     """
-    entries = list(_with_names(Entry.objects.filter(snapshot=snapshot)))
-    for entry in entries:
-        entry.snapshot = snapshot
-    return _visible(entries)
+    return _visible(read_rows({snapshot.pk: snapshot}))
 
 
-def published_entries() -> list[Entry]:
+def input_files(snapshot: Snapshot) -> list[FieldFile]:
+    """The stored ratings of the same entries, in the same order."""
+    ids = [entry.pk for entry in visible_entries(snapshot)]
+    stored = Entry.objects.only("inputs").in_bulk(ids)
+    return [stored[pk].inputs for pk in ids]
+
+
+def published_entries() -> list[Row]:
     """The same in the newest snapshot of every public board, one board after the other."""
     return _on_newest_snapshots({})
 
@@ -56,29 +51,24 @@ def published_rows() -> QuerySet[Entry]:
     return rows.select_related("snapshot__board", "attack", "target_model").defer(*HEAVY_FIELDS)
 
 
-def entries_of_attack(attack: Attack) -> list[Entry]:
+def entries_of_attack(attack: Attack) -> list[Row]:
     """The same of one attack, in the newest snapshot of every public board."""
     return [entry for entry in _on_newest_snapshots({"attack": attack}) if entry.attack_id == attack.pk]
 
 
-def entries_of_target_model(target_model: TargetModel) -> list[Entry]:
+def entries_of_target_model(target_model: TargetModel) -> list[Row]:
     """The same of one target model."""
     found = _on_newest_snapshots({"target_model": target_model})
     return [entry for entry in found if entry.target_model_id == target_model.pk]
 
 
-def entry_details(entry: Entry) -> dict[str, Any]:
+def entry_details(entry: Row) -> dict[str, Any]:
     """What the page of one entry shows besides the row (docs/leaderboard.md names its parts). One query."""
     details: dict[str, Any] = Entry.objects.values_list("details", flat=True).get(pk=entry.pk)
     return details
 
 
-def is_hidden() -> Q:
-    """Entries that must not be seen: of a pair that is private, or from an external result that was withdrawn."""
-    return Q(external_result__withdrawn_at__isnull=False) | (Q(external_result__isnull=True) & is_private_pair())
-
-
-def placed(entries: Sequence[Entry], *, ranks_few_raters: bool, minimum_participants: int, seed: int) -> list[Place]:
+def placed(entries: Sequence[AnyEntry], *, ranks_few_raters: bool, minimum_participants: int, seed: int) -> list[Place]:
     """Where each of these entries of one board stands among the others, whatever order they are given in."""
     # What is drawn for a pair hangs on its place in the list.
     order = sorted(range(len(entries)), key=lambda place: (entries[place].attack_id, entries[place].target_model_id))
@@ -87,7 +77,7 @@ def placed(entries: Sequence[Entry], *, ranks_few_raters: bool, minimum_particip
     return [places[place] for place in range(len(entries))]
 
 
-def _scored(entry: Entry, minimum_participants: int) -> Scored | None:
+def _scored(entry: AnyEntry, minimum_participants: int) -> Scored | None:
     if entry.difference is None or entry.standard_error is None or entry.degrees_of_freedom is None:
         return None
     estimate = Estimate(entry.difference, entry.standard_error, entry.degrees_of_freedom)
@@ -95,57 +85,39 @@ def _scored(entry: Entry, minimum_participants: int) -> Scored | None:
     return Scored(estimate, p_value, is_ranked=entry.participants >= minimum_participants)
 
 
-def apply_place(entry: Entry, place: Place) -> None:
+def apply_place(entry: AnyEntry, place: Place) -> None:
     """Put an entry, in memory, where it stands."""
     entry.holm_p_value = place.holm_p_value
     entry.rank = place.rank
     entry.rank_low, entry.rank_high = place.rank_interval or (None, None)
-    entry.rank_probabilities = list(place.probabilities)
 
 
-def _on_newest_snapshots(of: dict[str, Any]) -> list[Entry]:
+def _on_newest_snapshots(of: dict[str, Any]) -> list[Row]:
     newest = published_snapshots()
     with_any = newest.filter(pk__in=Entry.objects.filter(**of).values("snapshot")) if of else newest
     snapshots = {snapshot.pk: snapshot for snapshot in with_any}
-    entries = list(_with_names(Entry.objects.filter(snapshot__in=snapshots)))
-    for entry in entries:
-        entry.snapshot = snapshots[entry.snapshot_id]
-    order = list(snapshots)
-    entries.sort(key=lambda entry: order.index(entry.snapshot_id))
-    groups = groupby(entries, key=lambda entry: entry.snapshot_id)
-    return [entry for _, group in groups for entry in _visible(list(group))]
+    rows_of: dict[int, list[Row]] = {pk: [] for pk in snapshots}
+    for entry in read_rows(snapshots):
+        rows_of[entry.snapshot.pk].append(entry)
+    return [entry for rows in rows_of.values() for entry in _visible(rows)]
 
 
-def _with_names(entries: QuerySet[Entry]) -> QuerySet[Any]:
-    # Hundreds of rows share a few attacks and models: those are read once each, not once a row.
-    return (
-        entries.defer(*HEAVY_FIELDS)
-        .annotate(hidden=is_hidden())
-        .prefetch_related(
-            Prefetch("attack", Attack.objects.defer(*NOT_OF_ATTACKS)),
-            Prefetch("target_model", TargetModel.objects.defer(*NOT_OF_TARGET_MODELS)),
-            "external_result",
-        )
-        .order_by("id")
-    )
-
-
-def _visible(entries: Sequence[Any]) -> list[Entry]:
+def _visible(entries: Sequence[Row]) -> list[Row]:
     """Those of one snapshot's entries that are not hidden, with the ranks they have among themselves, in order."""
-    visible = [entry for entry in entries if not entry.hidden]
+    visible = [entry for entry in entries if not entry.is_hidden]
     if visible and len(visible) < len(entries):
         for entry, place in zip(visible, _close_up(visible), strict=True):
             apply_place(entry, place)
     return sorted(visible, key=in_order)
 
 
-def in_order(entry: Entry) -> tuple[bool, float, str, str]:
+def in_order(entry: AnyEntry) -> tuple[bool, float, str, str]:
     """Sorts entries as a board shows them."""
     unranked = entry.rank is None
     return (unranked, abs(entry.difference or 0), entry.attack.name.casefold(), entry.target_model.name.casefold())
 
 
-def _close_up(entries: Sequence[Entry]) -> list[Place]:
+def _close_up(entries: Sequence[Row]) -> list[Place]:
     """Places among what is left of a snapshot. They never change for the same entries, and so are kept."""
     snapshot = entries[0].snapshot
     ids = ",".join(str(entry.pk) for entry in entries)

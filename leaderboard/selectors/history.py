@@ -3,10 +3,11 @@
 from django.db.models import QuerySet
 
 from leaderboard.models import Entry, SnapshotStatus
-from leaderboard.selectors.entries import HEAVY_FIELDS, is_hidden
+from leaderboard.selectors.entries import HEAVY_FIELDS
+from leaderboard.selectors.rows import Row, is_hidden
 
 
-def history_of(entry: Entry) -> list[Entry]:
+def history_of(entry: Row) -> list[Entry]:
     """The entries of the same pair in all snapshots that were ever published, newest first. One query.
 
     Whether the pair may be seen was decided with ``entry``; ranks are those of the time of publication.

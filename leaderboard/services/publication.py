@@ -11,8 +11,9 @@ from django.utils import timezone
 from leaderboard.models import Board, Entry, Snapshot, SnapshotStatus
 from leaderboard.results import code_version
 from leaderboard.selectors import visible_entries
-from leaderboard.selectors.changes import Change, changes
-from leaderboard.selectors.entries import apply_place, in_order, is_hidden, placed
+from leaderboard.selectors.changes import Change, by_pair, changes
+from leaderboard.selectors.entries import apply_place, in_order, placed
+from leaderboard.selectors.rows import is_hidden
 
 
 class NothingToPublish(Exception):
@@ -40,6 +41,7 @@ def draft_entries(draft: Snapshot) -> list[Entry]:
     for entry, place in zip(entries, places, strict=True):
         entry.snapshot = draft
         apply_place(entry, place)
+        entry.rank_probabilities = list(place.probabilities)
     return sorted(entries, key=in_order)
 
 
@@ -49,7 +51,7 @@ def pending_changes(board: Board) -> list[Change]:
     newest = newest_snapshot(board)
     before = visible_entries(newest) if newest else []
     after = draft_entries(draft) if draft else []
-    return changes(_by_pair(before), _by_pair(after))
+    return changes(by_pair(before), by_pair(after))
 
 
 def newest_snapshot(board: Board) -> Snapshot | None:
@@ -136,11 +138,5 @@ def snapshot_digest(rules: dict[str, Any], seed: int, entries: list[Entry]) -> s
 def _is_as_published(board: Board, rules: dict[str, Any], entries: list[Entry]) -> bool:
     newest = newest_snapshot(board)
     return (
-        newest is not None
-        and newest.rules == rules
-        and not changes(_by_pair(visible_entries(newest)), _by_pair(entries))
+        newest is not None and newest.rules == rules and not changes(by_pair(visible_entries(newest)), by_pair(entries))
     )
-
-
-def _by_pair(entries: list[Entry]) -> dict[tuple[int, int], Entry]:
-    return {(entry.attack_id, entry.target_model_id): entry for entry in entries}

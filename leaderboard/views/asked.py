@@ -10,7 +10,8 @@ from django.shortcuts import get_object_or_404, render
 
 from leaderboard import selectors
 from leaderboard.board_query import BoardQuery, Choices, UnclearQuery, parse
-from leaderboard.models import Board, Entry, Snapshot
+from leaderboard.models import Board, Snapshot
+from leaderboard.selectors.rows import Row
 
 
 @dataclass(frozen=True)
@@ -18,8 +19,8 @@ class Asked:
     """A snapshot that anybody may see; ``visible`` are its entries, ``entries`` those that were asked for, in order."""
 
     snapshot: Snapshot
-    visible: Sequence[Entry]
-    entries: Sequence[Entry]
+    visible: Sequence[Row]
+    entries: Sequence[Row]
     query: BoardQuery
     choices: Choices
     newest: Snapshot | None

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 
+from django.db.models.fields.files import FieldFile
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.views.decorators.http import require_safe
 
 from leaderboard import selectors
-from leaderboard.board_plots import BOARD_PLOTS
+from leaderboard.board_plots import BOARD_PLOTS, drawable
 from leaderboard.exports import FORMATS
 from leaderboard.inputs import header
 from leaderboard.kept import kept
-from leaderboard.models import Entry
 from leaderboard.plots.drawing import Drawing
 from leaderboard.plots.png import png
 from leaderboard.plots.svg import svg
@@ -37,13 +37,14 @@ def board_plot_file(request: HttpRequest, slug: str, name: str, kind: str) -> Ht
     if plot is None:
         raise Http404("There is no such plot.")
     asked = read_asked(public_board(slug), request)
+    entries = asked.entries if kind == "svg" else [drawable(entry) for entry in asked.entries]
     content = kept(
         asked.snapshot,
         asked.visible,
         name,
         kind,
         asked.query.encoded(),
-        compute=lambda: picture(plot.draw(asked.snapshot, asked.entries), kind),
+        compute=lambda: picture(plot.draw(asked.snapshot, entries), kind),
     )
     return plot_response(content, kind, f"{slug}-snapshot-{asked.snapshot.number}-{name}")
 
@@ -69,14 +70,14 @@ def as_file(content: bytes, content_type: str, name: str) -> HttpResponse:
 def board_inputs(request: HttpRequest, slug: str, number: int) -> HttpResponseBase:
     """All ratings that a snapshot follows from: with them anybody can compute its numbers again."""
     snapshot = snapshot_of(public_board(slug), number)
-    response = StreamingHttpResponse(_inputs(selectors.visible_entries(snapshot)), content_type="application/gzip")
+    response = StreamingHttpResponse(_inputs(selectors.input_files(snapshot)), content_type="application/gzip")
     response["Content-Disposition"] = f'attachment; filename="{slug}-snapshot-{number}-inputs.csv.gz"'
     return response
 
 
-def _inputs(entries: list[Entry]) -> Iterator[bytes]:
+def _inputs(files: list[FieldFile]) -> Iterator[bytes]:
     """Members of gzip in a row are again a gzip file."""
     yield header()
-    for entry in entries:
-        with entry.inputs.open("rb") as file:
+    for stored in files:
+        with stored.open("rb") as file:
             yield from file.chunks()

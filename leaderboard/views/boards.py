@@ -14,12 +14,13 @@ from django.views.decorators.http import require_safe
 from leaderboard import selectors
 from leaderboard.board_plots import BOARD_PLOTS, heat_map_table
 from leaderboard.board_query import FILTERS, BoardQuery
-from leaderboard.board_table import VERDICT_MARKS, by_snapshot, make_table, scale_ends
+from leaderboard.board_table import by_snapshot, make_table, scale_ends, verdict_mark
 from leaderboard.citation import cite_snapshot
 from leaderboard.columns import ALWAYS, COLUMNS
 from leaderboard.kept import kept
-from leaderboard.models import Entry, EntryVerdict, Snapshot
+from leaderboard.models import EntryVerdict, Snapshot
 from leaderboard.plots.svg import svg
+from leaderboard.selectors.rows import Row
 from leaderboard.views.asked import Asked, NothingPublished, public_board, read_asked, refuses_unclear_queries
 from scooter_site.common.page_meta import page_meta
 
@@ -136,6 +137,7 @@ def _body(asked: Asked, address: str) -> dict[str, Any]:
                 else None,
             }
             for plot in BOARD_PLOTS.values()
+            if plot.has_points(entries)
         ],
         "permanent": permanent,
         "citation": cite_snapshot(snapshot, f"{address}?snapshot={snapshot.number}"),
@@ -143,11 +145,11 @@ def _body(asked: Asked, address: str) -> dict[str, Any]:
     }
 
 
-def tally(entries: Sequence[Entry]) -> list[tuple[str, str, int]]:
+def tally(entries: Sequence[Row]) -> list[tuple[str, str, int]]:
     """How many entries have each verdict: mark, label, number. The undecidable ones only if there are any."""
     counts = Counter(entry.verdict for entry in entries)
     return [
-        (VERDICT_MARKS[verdict], label, counts[verdict])
+        (verdict_mark(verdict), label, counts[verdict])
         for verdict, label in EntryVerdict.choices
         if verdict != EntryVerdict.NOT_ESTIMABLE or counts[verdict]
     ]
@@ -199,7 +201,7 @@ def board_plot(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     return render(request, "leaderboard/board_plot.html", context)
 
 
-def _table_behind(name: str, snapshot: Snapshot, entries: Sequence[Entry], query: BoardQuery) -> Any:
+def _table_behind(name: str, snapshot: Snapshot, entries: Sequence[Row], query: BoardQuery) -> Any:
     if name == "heat-map":
         return None
     columns: tuple[str, ...] = ("rank", "attack", "target_model", "difference", "verdict")

@@ -25,11 +25,11 @@ from leaderboard.entry_facts import (
 )
 from leaderboard.formatting import decimals_of, format_interval, format_number
 from leaderboard.kept import kept
-from leaderboard.models import Entry
 from leaderboard.plots.badge import draw_badge
-from leaderboard.plots.row_interval import shared_axis
+from leaderboard.plots.row_interval import RowIntervals, shared_axis
 from leaderboard.plots.svg import svg
 from leaderboard.selectors.history import history_of
+from leaderboard.selectors.rows import Row
 from leaderboard.views.asked import (
     newer_number,
     public_board,
@@ -43,7 +43,7 @@ from scooter_site.common.page_meta import page_meta
 BADGE_SECONDS = 300  # others embed it: it may be this old
 
 
-def _entry(request: HttpRequest, slug: str, attack: str, target_model: str) -> tuple[Entry, list[Entry]]:
+def _entry(request: HttpRequest, slug: str, attack: str, target_model: str) -> tuple[Row, list[Row]]:
     """The entry that an address means, and all visible ones of its snapshot. Raises Http404 or UnclearQuery."""
     snapshot = snapshot_of(public_board(slug), snapshot_number(request))
     visible = selectors.visible_entries(snapshot)
@@ -71,7 +71,7 @@ def entry(request: HttpRequest, slug: str, attack: str, target_model: str) -> Ht
     number = format_number(entry.difference, decimals, always_signed=True)
     interval = format_interval(entry.ci90_low, entry.ci90_high, decimals)
     description = (
-        f"{entry}: {entry.get_verdict_display().lower()}, difference {number} {interval} "
+        f"{entry}: {entry.verdict_label.lower()}, difference {number} {interval} "
         f"by {entry.participants} participants ({board.name})."
     )
     context = {
@@ -85,7 +85,7 @@ def entry(request: HttpRequest, slug: str, attack: str, target_model: str) -> Ht
         "newer": newer_number(snapshot, selectors.published_snapshot(snapshot.board)),
         "number": number,
         "interval": interval,
-        "picture": interval_picture(entry, axis, snapshot.bound, decimals),
+        "picture": interval_picture(entry, RowIntervals(axis, snapshot.bound), decimals),
         "values": value_rows(entry, decimals),
         "details": details,
         "drawn": drawn,
@@ -115,7 +115,7 @@ def entry(request: HttpRequest, slug: str, attack: str, target_model: str) -> Ht
     return render(request, "leaderboard/entry.html", context)
 
 
-def _drawn(name: str, entry: Entry, details: dict[str, Any]) -> str:
+def _drawn(name: str, entry: Row, details: dict[str, Any]) -> str:
     return mark_safe(svg(ENTRY_PLOTS[name](entry, details), is_file=False))  # noqa: S308 - escaped there
 
 
@@ -160,7 +160,7 @@ def entry_badge(request: HttpRequest, slug: str, attack: str, target_model: str)
     decimals = decimals_of(entry.snapshot.board.scale_minimum, entry.snapshot.board.scale_maximum)
     number = format_number(entry.difference, decimals, always_signed=True)
     rank = "" if entry.rank is None else f"#{entry.rank} · "
-    verdict = entry.get_verdict_display().lower()
+    verdict = entry.verdict_label.lower()
     text = verdict if entry.difference is None else f"{rank}{verdict} ({number})"
     left = "Scooter demo" if entry.snapshot.board.is_demo else "Scooter"
     response = HttpResponse(

@@ -16,13 +16,13 @@ from imagedb.selectors.figures import extent
 from imagedb.selectors.visibility import images_after_terms
 from leaderboard.board_query import BoardQuery
 from leaderboard.board_table import Table, by_snapshot, make_table
-from leaderboard.models import Entry
+from leaderboard.selectors.rows import Row
 
 EXAMPLE_COUNT = 7  # a large one and two rows of three
 
 
 def catalogue_context(
-    request: HttpRequest, visible: QuerySet[Image], pairs: list[Pair], entries: list[Entry], **of: Any
+    request: HttpRequest, visible: QuerySet[Image], pairs: list[Pair], entries: list[Row], **of: Any
 ) -> dict[str, Any]:
     """Examples, distances, results and downloads of the images of an attack or of a target model.
 
@@ -42,7 +42,7 @@ def catalogue_context(
     }
 
 
-def _tables(entries: Iterable[Entry]) -> list[Table]:
+def _tables(entries: Iterable[Row]) -> list[Table]:
     """One table per board, in the order of the boards."""
     return [make_table(snapshot, of_board, BoardQuery()) for snapshot, of_board in by_snapshot(entries)]
 

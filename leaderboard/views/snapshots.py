@@ -9,8 +9,9 @@ from django.views.decorators.http import require_safe
 from leaderboard import selectors
 from leaderboard.board_query import LARGEST_NUMBER, UnclearQuery
 from leaderboard.formatting import decimals_of, format_interval, format_number
-from leaderboard.models import Entry, Snapshot
+from leaderboard.models import Snapshot
 from leaderboard.selectors import Change
+from leaderboard.selectors.rows import AnyEntry
 from leaderboard.views.asked import public_board, refuses_unclear_queries, snapshot_of
 from scooter_site.common.page_meta import page_meta
 
@@ -68,9 +69,9 @@ def _changes(older: Snapshot, newer: Snapshot) -> list[tuple[Change, str, str]]:
     ]
 
 
-def _result(entry: Entry | None, decimals: int) -> str:
+def _result(entry: AnyEntry | None, decimals: int) -> str:
     if entry is None:
         return "–"
     number = format_number(entry.difference, decimals, always_signed=True)
     interval = format_interval(entry.ci90_low, entry.ci90_high, decimals)
-    return f"{number} {interval}, {entry.get_verdict_display().lower()}, {entry.participants} participants"
+    return f"{number} {interval}, {entry.verdict_label.lower()}, {entry.participants} participants"

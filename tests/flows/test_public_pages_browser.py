@@ -131,6 +131,20 @@ def test_board_stays_a_table_for_screen_readers(open_page, live_server, results,
         assert table.get_by_role("img", name="90 % interval").count() == 2
 
 
+def test_paper_keeps_the_table(open_page, live_server, results):
+    """A4 is as narrow as a tablet, and two hundred cards would be seventy pages."""
+    with open_page() as page:
+        page.set_viewport_size({"width": 680, "height": 1000})
+        page.goto(live_server.url + PAGES_OF_RESULTS["board"])
+        shown = "getComputedStyle(document.querySelector('.results tbody tr')).display"
+        assert page.evaluate(shown) == "grid"
+        page.emulate_media(media="print", color_scheme="dark")
+        assert page.evaluate(shown) == "table-row"
+        assert not page.locator(".filters, .results .about, .site-header").filter(visible=True).count()
+        assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
+        assert page.evaluate("getComputedStyle(document.querySelector('.plot .f-ink')).fill") == "rgb(26, 26, 26)"
+
+
 def test_a_row_and_a_point_of_a_plot_lead_to_the_entry(open_page, live_server, results):
     with open_page() as page:
         for place in ("table", "plot"):

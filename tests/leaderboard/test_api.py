@@ -158,7 +158,7 @@ def test_queries_do_not_grow_with_rows(client):
         with CaptureQueriesContext(connection) as queries:
             results(client)
         counts.append(len(queries))
-    assert counts == [5, 5]
+    assert counts == [3, 3]
 
 
 def test_the_root_lists_all_endpoints(client):

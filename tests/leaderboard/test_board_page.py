@@ -1,5 +1,6 @@
 """One board: its table, filters, plots, snapshots, and who sees what."""
 
+import gzip
 import html
 import re
 
@@ -10,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from imagedb.models import Visibility
+from leaderboard.plots.svg import svg
 from leaderboard.services.publication import publish, retract
 from tests import factories
 from tests.leaderboard import boards
@@ -72,7 +74,7 @@ def test_a_row_shows_the_stored_numbers(client, resnet):
             "+45.2 [41.8, 48.6]",
             "",
             "Perceptible",
-            "88 %",
+            "88 % of 120 attempts",
             "0 %",
             "1,612",
             "Few raters Boundary fit",
@@ -371,3 +373,49 @@ def test_a_shared_link_has_a_title_and_a_picture(client):
     page = get(client, board)
     assert '<meta property="og:title" content="Slider">' in page
     assert f'/leaderboard/{board.slug}/plots/intervals.png?snapshot=1">' in page
+
+
+def test_a_rate_of_success_that_nobody_knows_is_said_to_be_unknown(client, resnet):
+    """The catalogue takes successes alone; a rate of 100 % would be made of what was left out."""
+    board = boards.board()
+    unknown = {"attack_success_rate": None, "images_unverified": 20}
+    boards.publish_entries(board, [entry("A", resnet, 1.0, **unknown)])
+    page = get(client, board)
+    assert table_rows(page)[0][6] == "not known 100 of 120 images fool it"
+    assert 'id="plot-heat-map"' in page
+    assert 'id="plot-scatter"' not in page, "a plot without a point"
+    assert client.get(address(board, "board-plot", "scatter")).status_code == 200
+    stated = {"attack_success_rate": 0.93, "images_unverified": 120}
+    boards.publish_entries(board, [entry("B", resnet, 1.0, **unknown), entry("C", resnet, 2.0, **stated)])
+    page = get(client, board)
+    assert table_rows(page)[1][6] == "93 % as stated with the ratings"
+    assert 'id="plot-scatter"' in page
+
+
+def test_a_png_is_lettered_with_slugs_where_its_font_lacks_the_letters(client, monkeypatch, resnet):
+    """In the SVG, which the reader's own fonts write, names stay what they are."""
+    board = boards.board()
+    foreign = factories.attack(name="色彩攻撃", slug="colour-attack")
+    boards.publish_entries(board, [{"attack": foreign, "target_model": resnet}, entry("Атака", resnet, 8.0)])
+    written = []
+    monkeypatch.setattr("leaderboard.views.board_files.png", lambda drawing: written.append(svg(drawing)) or b"")
+    for name in ("intervals", "heat-map", "scatter"):
+        assert client.get(address(board, "board-plot-file", name, "png")).status_code == 200
+        assert "colour-attack" in written[-1]
+        assert "色" not in written[-1]
+        assert "Атака" in written[-1]
+        picture = client.get(address(board, "board-plot-file", name, "svg")).content.decode()
+        assert "色彩攻撃" in picture
+
+
+def test_what_is_long_is_compressed_where_the_visitor_takes_it(client):
+    board = boards.published(30).board
+    place = address(board)
+    plain = client.get(place).content
+    packed = client.get(place, headers={"accept-encoding": "gzip"})
+    assert packed["Content-Encoding"] == "gzip"
+    assert gzip.decompress(packed.content) == plain
+    assert len(packed.content) < len(plain) / 4
+    for name, more in (("board-table-file", ["csv"]), ("board-plot", ["intervals"])):
+        response = client.get(address(board, name, *more), headers={"accept-encoding": "gzip"})
+        assert response["Content-Encoding"] == "gzip"

@@ -13,6 +13,7 @@ from imagedb.models import Visibility
 from leaderboard.board_plots import binned
 from leaderboard.board_table import entry_address
 from leaderboard.models import ExternalResult
+from leaderboard.results import code_version
 from tests import factories
 from tests.leaderboard import boards
 
@@ -70,6 +71,7 @@ def test_a_page_tells_the_result_in_words_and_numbers(client, board, pair):
         "Attention failed 2",
         "two one-sided t tests at the level 0.05 reject both bounds of ±10 points",
         "Degrees of freedom 29.0 Satterthwaite",
+        f"program {code_version()}.",
     ):
         assert words in text, words
 

@@ -78,7 +78,7 @@ def test_queries_of_the_list_do_not_grow_with_boards_or_rows(client):
         with CaptureQueriesContext(connection) as queries:
             get(client)
         counts.append(len(queries))
-    assert counts == [5, 5]
+    assert counts == [3, 3]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,18 @@ from PIL import Image
 from leaderboard.plots.axis import Axis, round_step, tick_label
 from leaderboard.plots.badge import draw_badge
 from leaderboard.plots.distributions import draw_distributions
-from leaderboard.plots.drawing import Box, Circle, Drawing, Group, Label, Line, Polygon, shortened, text_width
+from leaderboard.plots.drawing import (
+    Box,
+    Circle,
+    Drawing,
+    Group,
+    Label,
+    Line,
+    Polygon,
+    has_letters_of,
+    shortened,
+    text_width,
+)
 from leaderboard.plots.heat_map import Cell, draw_heat_map
 from leaderboard.plots.image_effects import Effect, draw_image_effects
 from leaderboard.plots.intervals import Interval, draw_intervals
@@ -229,6 +240,21 @@ def test_long_names_are_shortened_to_the_room():
 
 
 def test_badge_tells_board_and_verdict():
-    text = svg(draw_badge("Scooter", "imperceptible", "#1 · imperceptible"))
+    text = svg(draw_badge("Scooter", "imperceptible", "#1 · imperceptible"), margin=0)
     assert "<title>Scooter: #1 · imperceptible</title>" in text
     assert 'fill="#0b5fa5"' in text
+    # Whatever font the reader has, the text is as long as the badge has room for.
+    width = float(re.search(r'<svg [^>]*width="([0-9.]+)"', text).group(1))
+    lengths = [float(length) for length in re.findall(r'textLength="([0-9.]+)" lengthAdjust="spacingAndGlyphs"', text)]
+    assert len(lengths) == 2
+    assert sum(lengths) == pytest.approx(width - 4 * 9, abs=1)
+
+
+@pytest.mark.parametrize("text", ["cAdv on ResNet-50 (ε = 8/255)", "Атака", "Ångström–µ ±3 “x”", "", "a\u00a0b"])
+def test_the_font_writes_latin_greek_and_cyrillic(text):
+    assert has_letters_of(text)
+
+
+@pytest.mark.parametrize("text", ["色彩", "cAdv 攻撃", "هجوم", "התקפה", "공격", "हमला", "😀"])
+def test_the_font_knows_what_it_cannot_write(text):
+    assert not has_letters_of(text)

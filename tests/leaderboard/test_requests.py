@@ -163,14 +163,14 @@ def test_test_and_preview_data_are_never_asked_for(kind):
 def test_the_daily_look_sees_what_the_catalogue_learnt(pair, django_capture_on_commit_callbacks):
     recompute.recompute_pair(*pair)
     entry = Entry.objects.get()
-    assert (entry.images_unverified, entry.attack_success_rate) == (1, None)
+    assert (entry.images_unverified, entry.fools_unnoticed) == (1, None)
     assert "unverified_images" in entry.flags
     image = entry.attack.images.get()
     image.predictions.create(target_model=entry.target_model, predicted_class=factories.image_class(5))
     with django_capture_on_commit_callbacks(execute=True):
         tasks.refresh_entries()
     entry.refresh_from_db()
-    assert (entry.images_unverified, entry.attack_success_rate) == (0, 1.0)
+    assert (entry.images_unverified, entry.attack_success_rate) == (0, None), "failed attempts are in no catalogue"
     assert "unverified_images" not in entry.flags
 
 

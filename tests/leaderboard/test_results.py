@@ -126,9 +126,12 @@ def test_fooling_unnoticed_counts_images_that_do_both():
     assert values["attack_success_rate"] == pytest.approx(12 / 30)
     assert values["fools_unnoticed"] == pytest.approx(12 / 30)
     noticed = compute(inputs(simulated(20, 30, 15, seed=4, difference=-40.0, image_sd=(0.1, 0.1))), RULES).values
-    assert (noticed["attack_success_rate"], noticed["fools_unnoticed"]) == (1.0, 0.0)
+    # Where all mislead, only successes were collected: nobody knows how many attempts there were.
+    assert (noticed["attack_success_rate"], noticed["fools_unnoticed"]) == (None, 0.0)
     half_known = compute(of(lambda image: True if image in misleading else None), RULES).values
-    assert (half_known["attack_success_rate"], half_known["images_unverified"]) == (12 / 30, 18)
+    assert (half_known["attack_success_rate"], half_known["images_unverified"]) == (None, 18)
+    one_failed = compute(of(lambda image: image != misleading[0] if image in misleading else None), RULES).values
+    assert (one_failed["attack_success_rate"], one_failed["images_unverified"]) == (11 / 12, 18)
     unknown = compute(of(lambda image: None), RULES).values
     assert (unknown["attack_success_rate"], unknown["fools_unnoticed"]) == (None, None)
     assert "unverified_images" in unknown["flags"]
