@@ -192,6 +192,9 @@ class Study(QualitySettings, models.Model):
     )
 
     # Life
+    extra_places = models.PositiveIntegerField(
+        default=0, editable=False, help_text="On top of plan and buffer, added after the launch."
+    )
     copied_from = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True, editable=False)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, editable=False, related_name="+"
@@ -272,8 +275,8 @@ class Study(QualitySettings, models.Model):
 
     @property
     def place_count(self) -> int:
-        """Planned participations and the buffer on top, rounded up: 690 in the paper."""
-        return -(-self.planned_participations * (100 + self.buffer_percent) // 100)
+        """Planned participations and the buffer on top, rounded up: 690 in the paper; and what was added later."""
+        return -(-self.planned_participations * (100 + self.buffer_percent) // 100) + self.extra_places
 
     @property
     def places_per_dataset(self) -> int:

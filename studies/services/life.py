@@ -59,6 +59,7 @@ NOT_COPIED = {
     "materials_built_at",
     "launched_at",
     "closed_at",
+    "extra_places",
 }
 # What the materials are drawn and made by: another value makes those there are useless.
 MATERIAL_SETTINGS = {

@@ -25,6 +25,8 @@ from studies.recruitment.filters import Candidate, candidates, in_words, selecti
 from studies.recruitment.money import to_major, to_minor
 from studies.recruitment.payloads import ScreenOutPay, StudyPlan
 from studies.recruitment.statuses import PanelStudyStatus
+from studies.services.places import PlacesRefused, refuse_unless_launched
+from studies.services.places import raise_places as raise_places_here
 
 # A request that creates takes seconds; one that was begun this long ago has ended one way or another.
 CREATION_TAKES = timedelta(minutes=2)
@@ -265,10 +267,19 @@ def stop(panel_study: PanelStudy) -> PanelStudy:
 
 
 def raise_places(panel_study: PanelStudy, places: int) -> PanelStudy:
-    """Set a higher total of places, which also opens a completed study again."""
+    """Set a higher total of places, which also opens a completed study again.
+
+    Here first: places that only Prolific has would have it send people whom nobody lets in.
+    """
     now = panel_study.places_there or panel_study.places
     if places <= now:
         raise RecruitmentError(f"There are {now} places: Prolific only takes a larger number.")
+    try:
+        refuse_unless_launched(panel_study.study)
+        if places > panel_study.study.place_count:
+            raise_places_here(panel_study.study, places)
+    except PlacesRefused as error:
+        raise RecruitmentError(str(error)) from None
     return _change(panel_study, lambda state: {"total_available_places": places}, places=places)
 
 

@@ -147,6 +147,37 @@ def test_from_draft_to_stop(client, spender, panel_study, fake):
     assert "On Prolific: Publish." in text_of(history)
 
 
+def test_places_that_only_prolific_has_are_shown_and_can_be_had_here(client, researcher, published, fake):
+    there = fake.world.studies[published.panel_id]
+    there["total_available_places"] = 9
+    client.post(do(published, "read"))
+    said = text_of(client.get(page_of(published)))
+    assert "Prolific sends up to 9 people, and there are places for 4 here: the last 5 would be turned away" in said
+    raising = reverse("admin:studies_study_recruitment_places", args=[published.study_id])
+    assert client.get(raising).status_code == 302
+    assert "no whole number" in text_of(client.post(raising, {"number": "-9"}, follow=True))
+    assert "There are 4 places" in text_of(client.post(raising, {"number": "4"}, follow=True))
+    said = text_of(client.post(raising, {"number": "9"}, follow=True))
+    assert "There are 9 places now." in said
+    assert "would be turned away" not in said
+    history = client.get(reverse("admin:studies_study_history", args=[published.study_id]))
+    assert "Raised the places to 9." in text_of(history)
+    client.force_login(account("studies.view_study", "studies.view_panelstudy", name="reader"))
+    assert client.post(raising, {"number": "10"}).status_code == 403
+
+
+def test_places_of_a_study_without_prolific_are_raised_on_the_same_page(client, researcher):
+    study = factories.running_study()
+    page = reverse("admin:studies_study_recruitment", args=[study.pk])
+    assert "Raise places here" in text_of(client.get(page))
+    raising = reverse("admin:studies_study_recruitment_places", args=[study.pk])
+    client.post(raising, {"number": "7"})
+    study.refresh_from_db()
+    assert study.place_count == 7
+    Study.objects.update(status="closed")
+    assert "Raise places here" not in text_of(client.get(page))
+
+
 def test_a_get_changes_nothing(client, spender, panel_study, fake):
     for name in ("create", "publish", "stop"):
         assert client.get(do(panel_study, name)).status_code == 200

@@ -197,6 +197,27 @@ def test_nothing_is_published_before_the_study_here_runs_and_the_cost_is_known(p
         recruitment.publish(panel_study)
 
 
+def test_places_raised_there_are_there_for_people_who_come(published):
+    assert published.study.place_count == 4
+    recruitment.raise_places(published, 6)
+    assert published.study.place_count == 6
+
+
+def test_fewer_places_there_than_here_leave_those_here(published, fake):
+    published.study.extra_places = 10
+    published.study.save()
+    recruitment.raise_places(published, 6)
+    assert (published.places_there, published.study.place_count) == (6, 14)
+
+
+def test_no_places_there_for_a_study_that_is_closed_here(published, fake):
+    Study.objects.update(status=StudyStatus.CLOSED)
+    published.study.refresh_from_db()
+    with pytest.raises(RecruitmentError, match="closed here"):
+        recruitment.raise_places(published, 6)
+    assert there(fake, published)["total_available_places"] == 4
+
+
 def test_places_and_slots_only_grow(published):
     with pytest.raises(RecruitmentError, match="4 places"):
         recruitment.raise_places(published, 4)
