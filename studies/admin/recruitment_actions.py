@@ -91,7 +91,7 @@ ACTIONS = {
         RecruitmentAction(
             "places",
             "Raise places",
-            "The places have been raised, on Prolific and, where there were fewer, here.",
+            "The places have been raised. There are at least as many here.",
             frozenset({There.ACTIVE, There.PAUSED, There.AWAITING_REVIEW, There.COMPLETED}),
             lambda one, request: recruitment.raise_places(one, number_of(request)),
             spends=True,

@@ -20,7 +20,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True, seria
 def look(page: Page, name: str) -> None:
     """No rule of accessibility is broken in what is ours; and a screenshot, where SCREENSHOTS names a folder."""
     if folder := os.environ.get("SCREENSHOTS"):
-        page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=True)
+        for width in (390, 1440):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.screenshot(path=str(Path(folder) / f"{name}-{width}.png"), full_page=True)
     if not page.locator(".scooter-card").count():
         return  # a list of the admin's own making
     violations = Axe().run(page, context={"include": [[".scooter-card"]]}).response["violations"]
