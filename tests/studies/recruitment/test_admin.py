@@ -10,6 +10,7 @@ from django.urls import reverse
 from scooter_site.demo.fake_prolific.faults import Fault
 from scooter_site.demo.fake_prolific.world import WORKSPACE_ID
 from studies.admin.recruitment_form import RecruitmentForm
+from studies.flow import Outcome
 from studies.models import Panel, PanelStudy, Study, Submission, Workspace
 from studies.services import recruitment_sync
 from tests import factories
@@ -259,6 +260,21 @@ def test_ids_are_shown_to_those_who_may_see_them(client, researcher, waiting):
     researcher.user_permissions.add(Permission.objects.get(codename="view_participantidentity"))
     assert waiting.participant_id in client.get(addresses[1]).content.decode()
     assert "1 submission" in text_of(client.get(by_id))
+
+
+def test_staff_read_what_a_code_stands_for(client, researcher, published, fake):
+    codes = dict(published.study.completion_codes.values_list("code", "outcome"))
+    assert set(codes.values()) == {outcome for outcome in Outcome if outcome.has_code}
+    said = {code: Outcome(outcome).label for code, outcome in codes.items()} | {"SHARED22": "none of this study's"}
+    fake.world.studies[published.panel_id]["total_available_places"] = 20
+    for code in said:
+        fake.submit(fake.arrive(published.panel_id)["id"], code)
+    fake.submit(fake.arrive(published.panel_id)["id"], None)
+    recruitment_sync.read_panel_study(published.pk)
+    for submission in Submission.objects.all():
+        page = text_of(client.get(reverse("admin:studies_submission_change", args=[submission.pk])))
+        entered = submission.entered_code
+        assert (f"{entered}: {said[entered]}" if entered in said else "NOCODE") in page
 
 
 def test_deciding(client, researcher, waiting, fake):
