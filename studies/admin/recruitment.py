@@ -232,6 +232,7 @@ def recruitment_context(study: Study, panel_study: PanelStudy | None, request: H
         "life": _life(panel_study),
         "counts": [(SubmissionStatus(status).label, count) for status, count in sorted(counts.items())],
         "screened_out": counts.get(SubmissionStatus.SCREENED_OUT, 0),
+        "enough_places": enough_places(panel_study),
         "too_many_there": max(0, (panel_study.places_there or 0) - study.place_count),
         "out_of_slots": out_of_slots,
         "slots_variant": "primary" if out_of_slots else "default",
@@ -242,6 +243,19 @@ def recruitment_context(study: Study, panel_study: PanelStudy | None, request: H
         "submissions_url": list_url(Submission, f"study__id__exact={study.pk}"),
         "review_url": list_url(Submission, f"study__id__exact={study.pk}&review=waiting"),
     }
+
+
+def enough_places(panel_study: PanelStudy) -> int:
+    """The total of places to ask for there, where Prolific lets nobody in any more and places here are free; else 0.
+
+    All there had been taken, and then people gave theirs back.
+    """
+    study, there = panel_study.study, panel_study
+    if there.status not in {PanelStudyStatus.AWAITING_REVIEW, PanelStudyStatus.COMPLETED}:
+        return 0
+    free = selectors.places_left(study, ParticipationKind.REAL) if study.status == StudyStatus.RUNNING else 0
+    # Only a larger total opens it again.
+    return max((there.places_there or 0) + 1, (there.places_taken or 0) + free) if free else 0
 
 
 def _life(panel_study: PanelStudy) -> list[PanelStudyStatus]:

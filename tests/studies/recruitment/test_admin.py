@@ -167,6 +167,18 @@ def test_places_that_only_prolific_has_are_shown_and_can_be_had_here(client, res
     assert client.post(raising, {"number": "10"}).status_code == 403
 
 
+def test_places_that_were_given_back_after_all_had_been_taken_are_shown(client, researcher, published, fake):
+    page = page_of(published)
+    taken = [fake.submit(fake.arrive(published.panel_id)["id"], None)["id"] for _ in range(4)]
+    fake.give_back(taken[0])
+    client.post(do(published, "read"))
+    assert fake.world.studies[published.panel_id]["status"] == "AWAITING REVIEW"
+    # Nobody of them was here, so that all four places are free.
+    assert "raise the places to 7." in text_of(client.get(page))
+    Study.objects.update(status="closed")
+    assert "raise the places to" not in text_of(client.get(page))
+
+
 def test_places_of_a_study_without_prolific_are_raised_on_the_same_page(client, researcher):
     study = factories.running_study()
     page = reverse("admin:studies_study_recruitment", args=[study.pk])
