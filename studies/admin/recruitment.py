@@ -239,6 +239,8 @@ def recruitment_context(study: Study, panel_study: PanelStudy | None, request: H
         "estimate": to_major(estimate) if estimate is not None else None,
         "rewards_total": to_major(panel_study.reward_minor) * panel_study.places,
         "screen_outs_total": to_major(recruitment.screen_out_minor(panel_study)),
+        "bonuses_total": to_major(recruitment.bonuses_minor(panel_study)),
+        "bonus_people": recruitment.failures_reckoned_with(panel_study.places),
         "review_count": review,
         "submissions_url": list_url(Submission, f"study__id__exact={study.pk}"),
         "review_url": list_url(Submission, f"study__id__exact={study.pk}&review=waiting"),

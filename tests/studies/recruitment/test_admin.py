@@ -174,7 +174,10 @@ def test_places_that_were_given_back_after_all_had_been_taken_are_shown(client, 
     client.post(do(published, "read"))
     assert fake.world.studies[published.panel_id]["status"] == "AWAITING REVIEW"
     # Nobody of them was here, so that all four places are free.
-    assert "raise the places to 7." in text_of(client.get(page))
+    researcher.user_permissions.add(Permission.objects.get(codename="spend_panelstudy"))
+    answer = client.get(page)
+    assert "raise the places to 7." in text_of(answer)
+    assert 'min="5" value="7"' in answer.content.decode()
     Study.objects.update(status="closed")
     assert "raise the places to" not in text_of(client.get(page))
 

@@ -124,9 +124,13 @@ def test_a_workspace_without_fixed_screen_outs_is_told_what_to_do(panel_study, f
 
 
 def test_the_estimate_has_places_and_slots_with_fees(panel_study):
-    # 4 x 1.65 = 6.60, fees 2.18, VAT 0.44: 9.22; two screen-outs of 0.13 in proportion: 0.26 x 9.22 / 6.60 = 0.364
-    assert recruitment.estimate_cost(panel_study) == 922 + 37
+    # 4 x 1.65 = 6.60, fees 2.18, VAT 0.44: 9.22. Two screen-outs of 0.13 and a bonus of 0.32 in proportion:
+    # 0.58 x 9.22 / 6.60 = 0.811
+    assert recruitment.estimate_cost(panel_study) == 922 + 82
+    # Bonuses for both checks: 0.45 x 9.22 / 6.60 = 0.629
     panel_study.screen_out_pay = "review_and_bonus"
+    assert recruitment.estimate_cost(panel_study) == 922 + 63
+    panel_study.study.plate_count = panel_study.study.comprehension_pair_count = 0
     assert recruitment.estimate_cost(panel_study) == 922
 
 
