@@ -17,7 +17,6 @@ class Fault(StrEnum):
     LOST_BEFORE_ACTING = "lost_before_acting"  # the connection ends without an answer
     LOST_AFTER_ACTING = "lost_after_acting"
     HANGS_AFTER_ACTING = "hangs_after_acting"  # the answer comes later than anybody waits
-    SLOW = "slow"  # acts, and answers well, but late
 
 
 @dataclass

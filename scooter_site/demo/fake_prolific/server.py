@@ -118,9 +118,7 @@ class Handler(BaseHTTPRequestHandler):
             self._fail(fault)
             return
         answer = self._answer(method, address.path, query, raw)
-        if fault == Fault.SLOW:
-            time.sleep(self.fake.faults.hang_seconds)
-        elif fault is not None:
+        if fault is not None:
             self._fail(fault)
             return
         self._send(*answer)
