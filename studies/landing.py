@@ -32,6 +32,7 @@ class LandingProblem(StrEnum):
     PREVIEW = "preview"
     MALFORMED = "malformed"
     OTHER_STUDY = "other_study"
+    OTHER_PERSON = "other_person"
 
 
 class LandingRefused(Exception):
@@ -71,12 +72,21 @@ def read_prolific(parameters: Parameters, *, prolific_study_id: str = "") -> Arr
     return Arrival(participant_id=str(values["PROLIFIC_PID"]), session_id=str(values["SESSION_ID"]))
 
 
-def read_direct(parameters: Parameters) -> Arrival:
-    """A researcher's own link: ``?id=`` names the person, whose every visit is then one session; without, all are new.
+def read_direct(parameters: Parameters, *, participant: str = "id", session: str = "") -> Arrival:
+    """A link of another panel, or of researchers themselves. ``participant``, ``session``: its parameters' names.
+
+    Without a session parameter, a person's every visit is one session, and who has no id is somebody new each time.
+    With one, the panel says what a session is, and both ids have to be there.
 
     Raises LandingRefused.
     """
-    identifier = _own_id(parameters, "id")
+    identifier = _own_id(parameters, participant)
+    if session:
+        arrival = Arrival(participant_id=identifier, session_id=_own_id(parameters, session))
+        for name, value in ((participant, arrival.participant_id), (session, arrival.session_id)):
+            if not value:
+                raise LandingRefused(LandingProblem.MISSING, name)
+        return arrival
     # The prefix keeps a guessable id from being used as somebody's random session id.
     return Arrival(participant_id=identifier, session_id=f"id:{identifier}") if identifier else Arrival()
 

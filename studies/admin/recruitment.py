@@ -13,10 +13,10 @@ from unfold.admin import ModelAdmin
 
 from scooter_site.common.admin_tools import add_url, change_url, list_url, may, signed_in
 from studies import selectors
-from studies.admin.recruitment_actions import ACTIONS, RecruitmentAction, landing_url
+from studies.admin.recruitment_actions import ACTIONS, RecruitmentAction, landing_url, number_of
 from studies.admin.recruitment_form import RecruitmentForm
 from studies.flow import Outcome
-from studies.models import Panel, PanelStudy, Study, Submission, Workspace
+from studies.models import Panel, PanelStudy, ParticipationKind, Study, StudyStatus, Submission, Workspace
 from studies.pay import amount_due
 from studies.recruitment.errors import ProlificError
 from studies.recruitment.filters import WANTED, Candidate
@@ -25,6 +25,7 @@ from studies.recruitment.payloads import completion_codes
 from studies.recruitment.statuses import PanelStudyStatus, SubmissionStatus
 from studies.selectors.recruitment import is_out_of_slots, submission_counts
 from studies.services import recruitment
+from studies.services.places import PlacesRefused, raise_places
 from studies.services.recruitment import RecruitmentError
 
 ACTION_LABELS = {
@@ -47,6 +48,7 @@ class RecruitmentPages(ModelAdmin):
         pages = [
             ("recruitment", self.recruitment_view, "<int:study_id>/recruitment/"),
             ("recruitment_do", self.recruitment_do_view, "<int:study_id>/recruitment/do/<slug:name>/"),
+            ("recruitment_places", self.recruitment_places_view, "<int:study_id>/recruitment/places/"),
             ("recruitment_filters", self.recruitment_filters_view, "<int:study_id>/recruitment/filters/"),
         ]
         own = [
@@ -111,6 +113,21 @@ class RecruitmentPages(ModelAdmin):
         else:
             self.log_change(request, study, f"On Prolific: {action.label}.")
             messages.success(request, action.done)
+        return self._to_recruitment(study)
+
+    def recruitment_places_view(self, request: HttpRequest, study_id: int) -> HttpResponse:
+        """With POST, more places here; on Prolific nothing changes."""
+        study = self._recruited(request, study_id)
+        if not may(request, "change", Study):
+            raise PermissionDenied
+        if request.method == "POST":
+            try:
+                raise_places(study, number_of(request))
+            except (RecruitmentError, PlacesRefused) as error:
+                messages.error(request, str(error))
+            else:
+                self.log_change(request, study, f"Raised the places to {study.place_count}.")
+                messages.success(request, f"There are {study.place_count} places now.")
         return self._to_recruitment(study)
 
     def recruitment_filters_view(self, request: HttpRequest, study_id: int) -> HttpResponse:
@@ -187,6 +204,8 @@ def recruitment_context(study: Study, panel_study: PanelStudy | None, request: H
         "panel_study": panel_study,
         "links": selectors.study_links(study, request.build_absolute_uri("/")),
         "study_url": change_url(study),
+        "places_taken_here": selectors.places_taken(study, ParticipationKind.REAL),
+        "may_raise_places": study.status in {StudyStatus.RUNNING, StudyStatus.PAUSED} and may(request, "change", Study),
         "codes": _codes(study, panel_study, request),
         "has_workspace": Workspace.objects.exists(),
         "add_workspace_url": add_url(Workspace) if may(request, "add", Workspace) else "",
@@ -213,15 +232,32 @@ def recruitment_context(study: Study, panel_study: PanelStudy | None, request: H
         "life": _life(panel_study),
         "counts": [(SubmissionStatus(status).label, count) for status, count in sorted(counts.items())],
         "screened_out": counts.get(SubmissionStatus.SCREENED_OUT, 0),
+        "enough_places": enough_places(panel_study),
+        "too_many_there": max(0, (panel_study.places_there or 0) - study.place_count),
         "out_of_slots": out_of_slots,
         "slots_variant": "primary" if out_of_slots else "default",
         "estimate": to_major(estimate) if estimate is not None else None,
         "rewards_total": to_major(panel_study.reward_minor) * panel_study.places,
         "screen_outs_total": to_major(recruitment.screen_out_minor(panel_study)),
+        "bonuses_total": to_major(recruitment.bonuses_minor(panel_study)),
+        "bonus_people": recruitment.failures_reckoned_with(panel_study.places),
         "review_count": review,
         "submissions_url": list_url(Submission, f"study__id__exact={study.pk}"),
         "review_url": list_url(Submission, f"study__id__exact={study.pk}&review=waiting"),
     }
+
+
+def enough_places(panel_study: PanelStudy) -> int:
+    """The total of places to ask for there, where Prolific lets nobody in any more and places here are free; else 0.
+
+    All there had been taken, and then people gave theirs back.
+    """
+    study, there = panel_study.study, panel_study
+    if there.status not in {PanelStudyStatus.AWAITING_REVIEW, PanelStudyStatus.COMPLETED}:
+        return 0
+    free = selectors.places_left(study, ParticipationKind.REAL) if study.status == StudyStatus.RUNNING else 0
+    # Only a larger total opens it again.
+    return max((there.places_there or 0) + 1, (there.places_taken or 0) + free) if free else 0
 
 
 def _life(panel_study: PanelStudy) -> list[PanelStudyStatus]:

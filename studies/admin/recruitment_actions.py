@@ -30,7 +30,8 @@ def landing_url(panel_study: PanelStudy, request: HttpRequest) -> str:
     return request.build_absolute_uri(reverse("studies:landing", args=[panel_study.study.slug]))
 
 
-def _number(request: HttpRequest) -> int:
+def number_of(request: HttpRequest) -> int:
+    """The number that was typed beside a button."""
     given = request.POST.get("number", "")
     if not given.isascii() or not given.isdigit() or len(given) > 6:
         raise RecruitmentError(f"“{given}” is no whole number: give the new total.")
@@ -90,9 +91,9 @@ ACTIONS = {
         RecruitmentAction(
             "places",
             "Raise places",
-            "The places have been raised.",
+            "The places have been raised. There are at least as many here.",
             frozenset({There.ACTIVE, There.PAUSED, There.AWAITING_REVIEW, There.COMPLETED}),
-            lambda one, request: recruitment.raise_places(one, _number(request)),
+            lambda one, request: recruitment.raise_places(one, number_of(request)),
             spends=True,
             number="New total of places",
         ),
@@ -101,7 +102,7 @@ ACTIONS = {
             "Raise screen-out slots",
             "The screen-out slots have been raised. If Prolific had paused the study for them, resume it.",
             frozenset({There.ACTIVE, There.PAUSED}),
-            lambda one, request: recruitment.raise_slots(one, _number(request)),
+            lambda one, request: recruitment.raise_slots(one, number_of(request)),
             spends=True,
             number="New total of screen-out slots",
         ),

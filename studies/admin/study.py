@@ -161,6 +161,8 @@ class StudyAdmin(MonitorPages, ExportPages, QualityPages, RecruitmentPages, Stay
                 "fields": (
                     "panel",
                     "prolific_study_id",
+                    ("participant_parameter", "session_parameter"),
+                    "return_url",
                     ("hourly_rate", "currency"),
                     "minutes_complete",
                     ("minutes_colour_check", "minutes_comprehension"),

@@ -19,6 +19,7 @@ from studies.admin.recruitment import in_words
 from studies.models import Submission
 from studies.recruitment.errors import ProlificError
 from studies.recruitment.review import Offer
+from studies.recruitment.statuses import NO_CODE
 from studies.selectors.recruitment import here
 from studies.services.recruitment import RecruitmentError
 from studies.services.recruitment_sync import read_meaning, settle
@@ -63,7 +64,7 @@ class SubmissionAdmin(ReadOnlyAdmin, ModelAdmin):
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> list[tuple[str | None, dict[str, Any]]]:
         ids = ("participant_id", "submission_id") if may_see_identities(request) else ()
-        there = ("raw_status", "entered_code", "return_requested", "bonuses_in_words", "started_at", "completed_at")
+        there = ("raw_status", "code_in_words", "return_requested", "bonuses_in_words", "started_at", "completed_at")
         return [
             ("On Prolific", {"fields": (*ids, *there, "read_at")}),
             ("Here", {"fields": ("study", "participation", "outcome_here")}),
@@ -131,6 +132,15 @@ class SubmissionAdmin(ReadOnlyAdmin, ModelAdmin):
         if submission.review_reason:
             return f"Waits: {submission.get_review_reason_display()}"
         return submission.get_settled_with_display() if submission.settled_with else "–"
+
+    @display(description="code they came with")
+    def code_in_words(self, submission: Submission) -> str:
+        """With what it stands for: it may be another one than was shown here, or come from nobody who was here."""
+        entered = submission.entered_code
+        if entered in {"", NO_CODE}:
+            return entered or "none"
+        code = submission.study.completion_codes.filter(code=entered).first()
+        return f"{entered}: {code.get_outcome_display()}" if code else f"{entered}: none of this study's"
 
     @display(description="bonuses in pence or cents")
     def bonuses_in_words(self, submission: Submission) -> str:

@@ -3,7 +3,7 @@ from decimal import Decimal
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.core.validators import MaxValueValidator, MinValueValidator
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import F, Q
 
@@ -13,7 +13,11 @@ from studies.models.quality import QualitySettings
 from studies.pay import Rates
 from studies.protocols import Protocol, Setup, protocol
 from studies.scale import Scale
+from studies.way_back import parameter_problem, return_url_problem
 
+PARAMETER_NAME = RegexValidator(
+    r"\A[A-Za-z][A-Za-z0-9_.-]*\Z", "Letters, digits, “_”, “.” and “-”, beginning with a letter."
+)
 EXAMPLE_COUNT = 3  # in the instructions: one pair for each type of modification
 
 
@@ -154,6 +158,27 @@ class Study(QualitySettings, models.Model):
         blank=True,
         help_text="24 characters. When set, links with another STUDY_ID are refused.",
     )
+    participant_parameter = models.CharField(
+        "parameter with the participant",
+        max_length=40,
+        default="id",
+        validators=[PARAMETER_NAME],
+        help_text="Of links from another panel: the name under which it gives a participant's id.",
+    )
+    session_parameter = models.CharField(
+        "parameter with the session",
+        max_length=40,
+        blank=True,
+        validators=[PARAMETER_NAME],
+        help_text="Where the panel also gives an id of the visit; links without both are then refused.",
+    )
+    return_url = models.CharField(
+        "return address",
+        max_length=500,
+        blank=True,
+        help_text="Of another panel, such as https://panel.example.org/done?code={code}; {participant} and {session} "
+        "are filled in too. Empty: participants see their code, and copy it.",
+    )
     currency = models.CharField(max_length=3, default="GBP")
     hourly_rate = models.DecimalField(
         max_digits=6, decimal_places=2, default=Decimal("7.60"), validators=[MinValueValidator(Decimal(0))]
@@ -167,6 +192,9 @@ class Study(QualitySettings, models.Model):
     )
 
     # Life
+    extra_places = models.PositiveIntegerField(
+        default=0, editable=False, help_text="On top of plan and buffer, added after the launch."
+    )
     copied_from = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True, editable=False)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, editable=False, related_name="+"
@@ -196,7 +224,20 @@ class Study(QualitySettings, models.Model):
         return self.title
 
     def clean(self) -> None:
-        """Refuse more attention checks than have room, which would leave no order to show them in."""
+        """Refuse what no participant could get through."""
+        self._clean_panel()
+        self._clean_attention_checks()
+
+    def _clean_panel(self) -> None:
+        problems = {
+            "session_parameter": parameter_problem(self.participant_parameter, self.session_parameter),
+            "return_url": return_url_problem(self.return_url),
+        }
+        if found := {field: problem for field, problem in problems.items() if problem}:
+            raise ValidationError(found)
+
+    def _clean_attention_checks(self) -> None:
+        """More of them than have room would leave no order to show them in."""
         most = self.most_attention_checks
         if self.attention_check_count > most:
             images = self.clean_per_dataset + self.modified_per_dataset
@@ -234,8 +275,8 @@ class Study(QualitySettings, models.Model):
 
     @property
     def place_count(self) -> int:
-        """Planned participations and the buffer on top, rounded up: 690 in the paper."""
-        return -(-self.planned_participations * (100 + self.buffer_percent) // 100)
+        """Planned participations and the buffer on top, rounded up: 690 in the paper; and what was added later."""
+        return -(-self.planned_participations * (100 + self.buffer_percent) // 100) + self.extra_places
 
     @property
     def places_per_dataset(self) -> int:

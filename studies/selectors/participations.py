@@ -126,8 +126,10 @@ def may_begin_again(participation: Participation) -> bool:
 
     On a panel each session has an end of its own there: who comes back gets a new one.
     """
+    study = participation.study
     return (
-        participation.study.panel == Panel.DIRECT
+        study.panel == Panel.DIRECT
+        and not (study.session_parameter or study.return_url)
         and participation.kind == ParticipationKind.REAL
         and participation.consented_at is None
         and participation.outcome in {Outcome.DECLINED, Outcome.TIMED_OUT}

@@ -23,6 +23,7 @@ from studies.models import (
     TextKind,
 )
 from studies.selectors.images import usable_clean_images, usable_modified_images
+from studies.way_back import parameter_problem, return_url_problem
 
 # Of the datasets' images, which may be thousands, at most this many are looked for in the storage, besides all check
 # images and plates: on object storage each one is a request.
@@ -57,6 +58,7 @@ def readiness(study: Study, *, look_for_files: bool = False) -> list[ReadinessLi
         _attention_checks(study),
         _texts(study),
         _contact(study),
+        *([_way_back(study)] if study.panel == Panel.DIRECT else []),
         _codes(study),
         _pay(study),
     ]
@@ -242,6 +244,19 @@ def _contact(study: Study) -> ReadinessLine:
     if not study.contact_email:
         return ReadinessLine(False, label, "The consent names a contact: set an email address that someone reads.")
     return ReadinessLine(True, label, study.contact_email)
+
+
+def _way_back(study: Study) -> ReadinessLine:
+    label = "Link and return address"
+    if problem := parameter_problem(study.participant_parameter, study.session_parameter) or return_url_problem(
+        study.return_url
+    ):
+        return ReadinessLine(False, label, problem)
+    named = f"“{study.participant_parameter}” names the participant"
+    if study.session_parameter:
+        named += f", and “{study.session_parameter}” their session; links without both are refused"
+    back = f"They go back to {study.return_url}." if study.return_url else "They copy their code from the last page."
+    return ReadinessLine(True, label, f"{named}. {back}")
 
 
 def _codes(study: Study) -> ReadinessLine:

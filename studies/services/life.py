@@ -59,6 +59,7 @@ NOT_COPIED = {
     "materials_built_at",
     "launched_at",
     "closed_at",
+    "extra_places",
 }
 # What the materials are drawn and made by: another value makes those there are useless.
 MATERIAL_SETTINGS = {
@@ -73,7 +74,7 @@ MATERIAL_SETTINGS = {
     "seed",
 }
 # What may change at any time, as no answer depends on it.
-NEVER_FROZEN = {"title", "contact_email", "prolific_study_id"}
+NEVER_FROZEN = {"title", "contact_email", "prolific_study_id", "return_url"}
 
 
 class StudyStateError(Exception):
@@ -162,7 +163,7 @@ def _add_codes(study: Study) -> None:
 
 
 def change_settings(study: Study, **changes: Any) -> Study:
-    """Change settings (fields of Study) of a study; frozen once launched, but for title, contact and Prolific id.
+    """Change settings (fields of Study) of a study; once launched, they are frozen but for those in NEVER_FROZEN.
 
     A change that the materials depend on deletes them, with the test data that used them, and makes the study a draft
     again; a build that is under way will throw its work away.

@@ -4,7 +4,8 @@
 does what is certain not to have been done:
 
 - Approving, rejecting: doing it twice is doing it once there, so it is repeated until the service's state shows it.
-- Asking to return: claimed before the call and never repeated; it is a message, and at worst one is missing.
+- Asking to return: every request is a message. Claimed before the call; after an answer that was lost, repeated only
+  if the submission does not show that it was asked for, as who is not asked waits for ever.
 - Bonuses: the payment that the service would make twice. Setting up a batch pays nothing, so a batch whose id was lost
   is set up anew. Paying is claimed first, in a transaction of its own; whatever happens after that, the call is not
   made again. What then became of it is read in the submissions' own bonuses, which may lag. What stays unclear is put
@@ -136,23 +137,33 @@ def _give_one(client: ProlificClient, payment: Payment) -> None:
 def _ask_for_returns(client: ProlificClient, run: PaymentRun) -> None:
     for payment in _of(run, Way.RETURN):
         if payment.state == PaymentState.CLAIMED:
-            # By a worker that was lost, or by one that is just asking.
             if payment.claimed_at is None or payment.claimed_at > timezone.now() - CALL_TAKES:
+                continue  # another worker may be just asking
+            if _was_asked_to_return(client, run, payment):
+                _done(payment)
                 continue
-        elif not _claim([payment]):
+            _move([payment], PaymentState.CLAIMED, PaymentState.PLANNED)
+        if not _claim([payment]):
             continue
-        else:
-            try:
-                client.request_return(payment.submission.submission_id, [RETURN_REASON])
-            except Refused as error:
-                _fail([payment], error.text)
-                continue
-            except Ambiguous as error:
-                logger.warning("%s; it is not asked for again", error)
-            except ProlificError:
-                _move([payment], PaymentState.CLAIMED, PaymentState.PLANNED)
-                raise
+        try:
+            client.request_return(payment.submission.submission_id, [RETURN_REASON])
+        except Refused as error:
+            _fail([payment], error.text)
+            continue
+        except Ambiguous as error:
+            logger.warning("%s; the submission is read before it is asked for again", error)
+            if not _was_asked_to_return(client, run, payment):
+                continue  # or it shows late
+        except ProlificError:
+            _move([payment], PaymentState.CLAIMED, PaymentState.PLANNED)
+            raise
         _done(payment)
+
+
+def _was_asked_to_return(client: ProlificClient, run: PaymentRun, payment: Payment) -> bool:
+    """Whether the submission shows it, or there is nothing to return any more."""
+    submission = _read(client, run, payment)
+    return submission is None or submission.return_requested or submission.status != SubmissionStatus.AWAITING_REVIEW
 
 
 # --- Bonuses --------------------------------------------------------------------------------------------------

@@ -25,6 +25,8 @@ from studies.recruitment.filters import Candidate, candidates, in_words, selecti
 from studies.recruitment.money import to_major, to_minor
 from studies.recruitment.payloads import ScreenOutPay, StudyPlan
 from studies.recruitment.statuses import PanelStudyStatus
+from studies.services.places import PlacesRefused, refuse_unless_launched
+from studies.services.places import raise_places as raise_places_here
 
 # A request that creates takes seconds; one that was begun this long ago has ended one way or another.
 CREATION_TAKES = timedelta(minutes=2)
@@ -91,7 +93,7 @@ def suggested(study: Study) -> dict[str, Any]:
         "places": study.place_count,
         "minutes": max(1, int(study.minutes_complete.to_integral_value())),
         "reward_minor": to_minor(amount_due(Outcome.COMPLETED, study.rates)),
-        "screen_out_slots": -(-study.place_count // 4),
+        "screen_out_slots": failures_reckoned_with(study.place_count),
         "screen_out_pay": ScreenOutPay.FIXED,
     }
 
@@ -152,14 +154,15 @@ def confirm_filters(panel_study: PanelStudy, chosen: list[tuple[Candidate, list[
 
 
 def estimate_cost(panel_study: PanelStudy) -> int:
-    """The service's own estimate in minor units, fees and taxes included: all places, and all screen-out slots.
+    """The service's own estimate in minor units, fees and taxes included: places, screen-out slots and bonuses.
 
-    It calculates places; fixed screen-outs bear the same fees, so their share is added in proportion, rounded up.
+    It calculates places; the others bear the same fees, so their share is added in proportion, rounded up.
     """
     reward, places = panel_study.reward_minor, panel_study.places
     with client_of(panel_study.workspace) as client:
         total = client.cost_minor(reward, places)
-    total += -(-screen_out_minor(panel_study) * total // (reward * places))
+    others = screen_out_minor(panel_study) + bonuses_minor(panel_study)
+    total += -(-others * total // (reward * places))
     panel_study.estimated_cost_minor = total
     panel_study.estimated_at = timezone.now()
     panel_study.save(update_fields=["estimated_cost_minor", "estimated_at"])
@@ -172,6 +175,19 @@ def screen_out_minor(panel_study: PanelStudy) -> int:
     if panel_study.screen_out_pay != ScreenOutPay.FIXED or not due:
         return 0
     return panel_study.screen_out_slots * to_minor(min(due.values()))
+
+
+def bonuses_minor(panel_study: PanelStudy) -> int:
+    """What bonuses may come to for those who fail a check that the service does not pay for by itself."""
+    due = sorted(to_minor(amount) for amount in screen_outs(panel_study.study).values())
+    if panel_study.screen_out_pay == ScreenOutPay.FIXED:
+        due = due[1:]  # it pays one of them, and that is the smallest
+    return failures_reckoned_with(panel_study.places) * sum(due)
+
+
+def failures_reckoned_with(places: int) -> int:
+    """How many people may fail each check before the main study: a quarter of the places, more than mostly do."""
+    return -(-places // 4)
 
 
 # --- Life there -----------------------------------------------------------------------------------------------
@@ -265,10 +281,19 @@ def stop(panel_study: PanelStudy) -> PanelStudy:
 
 
 def raise_places(panel_study: PanelStudy, places: int) -> PanelStudy:
-    """Set a higher total of places, which also opens a completed study again."""
+    """Set a higher total of places, which also opens a completed study again.
+
+    Here first: places that only Prolific has would have it send people whom nobody lets in.
+    """
     now = panel_study.places_there or panel_study.places
     if places <= now:
         raise RecruitmentError(f"There are {now} places: Prolific only takes a larger number.")
+    try:
+        refuse_unless_launched(panel_study.study)
+        if places > panel_study.study.place_count:
+            raise_places_here(panel_study.study, places)
+    except PlacesRefused as error:
+        raise RecruitmentError(str(error)) from None
     return _change(panel_study, lambda state: {"total_available_places": places}, places=places)
 
 

@@ -64,15 +64,24 @@ def _enter(request: HttpRequest, study: Study, parameters: Parameters) -> Partic
         arrival = read_prolific(parameters, prolific_study_id=study.prolific_study_id)
         return _enter_as(study, ParticipationKind.REAL, arrival)
     if session_id := read_resumption(parameters):
-        if not ParticipantIdentity.objects.filter(study=study, session_id=session_id).exists():
+        # Only of people without an id of a panel, whose session ids are random: others come by their panel's link.
+        if not ParticipantIdentity.objects.filter(study=study, session_id=session_id, participant_id="").exists():
             return None
         return _enter_as(study, ParticipationKind.REAL, Arrival(session_id=session_id))
-    arrival = read_direct(parameters)
+    arrival = read_direct(parameters, participant=study.participant_parameter, session=study.session_parameter)
+    _refuse_session_of_another(study, arrival)
     if not arrival.session_id:
         here = current_participation(request, study)
         if here is not None and here.kind == ParticipationKind.REAL:
             arrival = Arrival(here.identity.participant_id, here.identity.session_id)
     return _enter_as(study, ParticipationKind.REAL, arrival)
+
+
+def _refuse_session_of_another(study: Study, arrival: Arrival) -> None:
+    """A parameter that is the same for several people is no session: the second would go on as the first."""
+    others = ParticipantIdentity.objects.exclude(participant_id=arrival.participant_id)
+    if arrival.session_id and others.filter(study=study, session_id=arrival.session_id).exists():
+        raise LandingRefused(LandingProblem.OTHER_PERSON, study.session_parameter or study.participant_parameter)
 
 
 def _enter_test(request: HttpRequest, study: Study, parameters: Parameters) -> Participation:

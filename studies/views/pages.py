@@ -24,6 +24,7 @@ from studies.models import (
     TextKind,
 )
 from studies.views.rating import page_data
+from studies.way_back import return_url
 
 REDIRECT_SECONDS = 10
 
@@ -219,6 +220,19 @@ def scale_context(study: Study) -> dict[str, Any]:
     }
 
 
+def _completion_url(participation: Participation, code: str) -> str:
+    """Where the panel takes the code; "" where participants copy it."""
+    study = participation.study
+    if study.panel == Panel.PROLIFIC:
+        return settings.PROLIFIC_COMPLETION_URL.format(code=quote(code, safe=""))
+    identity = getattr(participation, "identity", None)
+    ids = {
+        "participant": identity.participant_id if identity else "",
+        "session": identity.session_id if identity and study.session_parameter else "",
+    }
+    return return_url(study.return_url, {"code": code, **ids})
+
+
 def _end_context(participation: Participation) -> dict[str, Any]:
     code = participation.completion_code.code if participation.completion_code else ""
     is_prolific = participation.study.panel == Panel.PROLIFIC
@@ -228,8 +242,6 @@ def _end_context(participation: Participation) -> dict[str, Any]:
         "asks_to_return": is_prolific and participation.outcome in {Outcome.DECLINED, Outcome.TIMED_OUT},
         "may_begin_again": selectors.may_begin_again(participation),
         "code": code,
-        "completion_url": settings.PROLIFIC_COMPLETION_URL.format(code=quote(code, safe=""))
-        if is_prolific and code
-        else "",
+        "completion_url": _completion_url(participation, code) if code else "",
         "redirect_seconds": 0 if participation.kind == ParticipationKind.PREVIEW else REDIRECT_SECONDS,
     }

@@ -1,7 +1,7 @@
 """Paying people by clicking alone, against the stand-in: prepared, one rejected, confirmed, paid."""
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from studies.models import PaymentRun
 from studies.services import recruitment_sync
@@ -19,6 +19,19 @@ MESSAGE = (
 )
 
 
+def tab_to(page: Page, text: str) -> None:
+    """Press Tab until what is in focus says so, and shows that it is."""
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        said, outline = page.evaluate(
+            "(one => [one.innerText, getComputedStyle(one).outlineStyle])(document.activeElement)"
+        )
+        if said.strip() == text:
+            assert outline != "none"
+            return
+    pytest.fail(f"Tab does not lead to {text}.")
+
+
 def test_from_what_is_due_to_paid_by_clicking(live_server, open_page, fake, published):
     done, rejected = completed(fake, published), completed(fake, published, failed_checks=2)
     screened = returned_screen_out(fake, published)
@@ -30,12 +43,19 @@ def test_from_what_is_due_to_paid_by_clicking(live_server, open_page, fake, publ
         expect(page.get_by_text("GBP 3.43 for 3 people, without fees")).to_be_visible()
         look(page, "payments-1-due")
         press(page, "Prepare a payment run")
-        page.locator("summary", has_text="Reject instead").click()
+        # Who pays may have no mouse.
+        tab_to(page, "Reject instead")
+        page.keyboard.press("Enter")
+        expect(page.get_by_label("What the participant reads")).to_be_visible()
         look(page, "payments-2-run")
-        page.get_by_label("What the participant reads").fill(MESSAGE)
-        press(page, "Reject instead")
+        for _ in range(2):  # past the ground
+            page.keyboard.press("Tab")
+        page.keyboard.type(MESSAGE)
+        tab_to(page, "Reject instead")
+        page.keyboard.press("Enter")
         expect(page.get_by_role("button", name="Approve after all")).to_be_visible()
-        press(page, "Confirm and pay GBP 1.78")
+        tab_to(page, "Confirm and pay GBP 1.78")
+        page.keyboard.press("Enter")
         expect(page.get_by_role("heading", name="Carried out")).to_be_visible()
         look(page, "payments-3-carried-out")
 

@@ -20,7 +20,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True, seria
 def look(page: Page, name: str) -> None:
     """No rule of accessibility is broken in what is ours; and a screenshot, where SCREENSHOTS names a folder."""
     if folder := os.environ.get("SCREENSHOTS"):
-        page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=True)
+        for width in (390, 1440):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.screenshot(path=str(Path(folder) / f"{name}-{width}.png"), full_page=True)
     if not page.locator(".scooter-card").count():
         return  # a list of the admin's own making
     violations = Axe().run(page, context={"include": [[".scooter-card"]]}).response["violations"]
@@ -90,7 +92,7 @@ def test_from_a_workspace_to_a_stopped_study_by_clicking(live_server, open_page,
         expect(page.get_by_text("The draft is on Prolific.")).to_be_visible()
         press(page, "Estimate the cost")
         expect(page.get_by_text("Next: publish it")).to_be_visible()
-        assert fact(page, "With fees and VAT") == "GBP 9.41"  # 9.22 and 0.13 x 9.22 / 6.60, rounded up
+        assert fact(page, "With fees and VAT") == "GBP 9.85"  # 9.22 and (0.13 + 0.32) x 9.22 / 6.60
         look(page, "recruitment-5-estimated")
 
         page.get_by_role("link", name="Publish…").click()
@@ -111,7 +113,7 @@ def test_from_a_workspace_to_a_stopped_study_by_clicking(live_server, open_page,
         press(page, "Raise places")
         expect(page.get_by_text("The places have been raised.")).to_be_visible()
         assert there["total_available_places"] == 6
-        assert fact(page, "With fees and VAT") == "GBP 14.02"  # 13.83 and 0.13 x 13.83 / 9.90, rounded up
+        assert fact(page, "With fees and VAT") == "GBP 14.91"  # 13.83 and (0.13 + 2 x 0.32) x 13.83 / 9.90
 
         # Somebody fails the colour check, which uses the only slot; somebody else submits without having been here.
         colour_check = study.completion_codes.get(outcome="colour_check_failed").code

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import socket
 import sqlite3
@@ -28,7 +29,7 @@ SECOND_START_SECONDS = 45  # 10 on an idle one
 class Demo:
     """A demonstration that is being served out of a folder of its own."""
 
-    def __init__(self, var: Path, port: int, output: Path) -> None:
+    def __init__(self, var: Path, port: int, output: Path, *options: str) -> None:
         self.var, self.port, self.output = var, port, output
         self.known: set[int] = set()
         settings = {
@@ -42,7 +43,7 @@ class Demo:
         environment = {name: value for name, value in os.environ.items() if name not in settings}
         with output.open("w") as file:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "scooter_site.demo.serve", "--port", str(port)],
+                [sys.executable, "-m", "scooter_site.demo.serve", "--port", str(port), *options],
                 cwd=PROJECT,
                 env={**environment, "SCOOTER_VAR": str(var)},
                 stdout=file,
@@ -90,14 +91,26 @@ class Demo:
 
 
 @contextmanager
-def serving(var: Path, port: int, output: Path) -> Iterator[Demo]:
-    demo = Demo(var, port, output)
+def serving(var: Path, port: int, output: Path, *options: str) -> Iterator[Demo]:
+    demo = Demo(var, port, output, *options)
     try:
         yield demo
     finally:
         if demo.process.poll() is None:
             demo.process.terminate()
             demo.process.wait(timeout=60)
+
+
+def manage(var: Path, *arguments: str) -> str:
+    """Run a management command on a demonstration's data and give back what it printed."""
+    return subprocess.run(
+        [sys.executable, "-m", "scooter_site.demo.manage", *arguments],
+        cwd=PROJECT,
+        env={**os.environ, "SCOOTER_VAR": str(var)},
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
 
 
 @pytest.fixture(scope="module")
@@ -132,15 +145,19 @@ def look_at_everything(port: int, said: str) -> None:
         assert "Demo: subtle recolouring" in board
         assert client.get("/api/v1/docs/").status_code == 200
         assert len(client.get("/api/v1/images/?page_size=500").json()["results"]) >= 3 * 130
-        password = re.search(r"user admin, password (\S+)", said)[1]
-        client.get("/admin/login/")
-        form = {
-            "username": "admin",
-            "password": password,
-            "csrfmiddlewaretoken": client.cookies["csrftoken"],
-            "next": "/admin/",
-        }
-        assert client.post("/admin/login/", data=form).url.path == "/admin/"
+        log_in(client, said)
+
+
+def post(client: httpx.Client, path: str, **fields: str) -> httpx.Response:
+    return client.post(path, data={**fields, "csrfmiddlewaretoken": client.cookies["csrftoken"]})
+
+
+def log_in(client: httpx.Client, said: str) -> None:
+    """As the administrator whose password the first start announced."""
+    client.get("/admin/login/")
+    password = re.search(r"user admin, password (\S+)", said)[1]
+    answer = post(client, "/admin/login/", username="admin", password=password, next="/admin/")
+    assert answer.url.path == "/admin/"
 
 
 def test_first_start_serves_everything_and_logs_no_query_strings(first_start, var):
@@ -190,19 +207,55 @@ def test_other_signals_stop_it_as_well(first_start, var, tmp_path, number):
         demo.wait_until_gone()
 
 
-def test_commands_on_its_data_and_what_is_removed_stays_away(first_start, var, tmp_path):
-    def manage(*arguments: str) -> str:
-        return subprocess.run(
-            [sys.executable, "-m", "scooter_site.demo.manage", *arguments],
-            cwd=PROJECT,
-            env={**os.environ, "SCOOTER_VAR": str(var)},
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
+STUDY_FOR_PROLIFIC = """
+from studies.models import Study
+from studies.services import life
+study = life.copy_study(Study.objects.get(slug="demo"))
+life.change_settings(study, slug="from-prolific", panel="prolific")
+life.build_materials(study.pk)
+study.refresh_from_db()
+print(life.launch(study).pk)
+"""
 
-    assert "completed" in manage("simulate_participants", "demo", "--count", "1", "--ability", "1").lower()
-    manage("remove_demo")
+
+def test_with_a_stand_in_for_prolific_people_come_from_there_and_go_back_there(first_start, var, tmp_path):
+    """The steps of docs/demo.md, of which the study itself is made beforehand."""
+    var = Path(shutil.copytree(var, tmp_path / "var"))  # a study of one's own keeps the demonstration from its removal
+    study = manage(var, "shell", "-v0", "-c", STUDY_FOR_PROLIFIC).split()[-1]
+    port, panel = free_port(), free_port()
+    options = ("--fake-prolific", str(panel))
+    with serving(var, port, tmp_path / "output", *options) as demo:
+        demo.wait_until_serving(SECOND_START_SECONDS)
+        token, workspace = re.search(r"token (\S+), workspace (\S+)", demo.output.read_text()).groups()
+        with httpx.Client(base_url=f"http://localhost:{port}", follow_redirects=True, timeout=30) as admin:
+            log_in(admin, first_start)
+            added = {"name": "Stand-in", "workspace_id": workspace, "currency": "GBP", "new_token": token}
+            post(admin, "/admin/studies/workspace/add/", **added)
+            assert "may use this workspace" in post(admin, "/admin/studies/workspace/1/try/").text
+            assert "Prolific now tells this site" in post(admin, "/admin/studies/workspace/1/webhooks/").text
+            page = f"/admin/studies/study/{study}/recruitment/"
+            asked_for = {"name": "Rate images", "description": "You will rate images.", "places": "4", "minutes": "13"}
+            asked_for |= {"most_at_once": "4", "screen_out_pay": "fixed", "screen_out_slots": "2", "workspace": "1"}
+            assert "Nothing has been sent to Prolific yet" in post(admin, page, **asked_for).text
+            for deed in ("create", "estimate", "publish"):
+                post(admin, f"{page}do/{deed}/")
+            with httpx.Client(follow_redirects=True, timeout=30) as person:
+                (take_part,) = re.findall(r'action="(/take-part/\w+)"', person.get(f"http://127.0.0.1:{panel}/").text)
+                consent = person.post(f"http://127.0.0.1:{panel}{take_part}")
+                assert (consent.url.port, consent.url.query) == (port, b"")
+                end = post(person, str(consent.url), step="consent", decision="decline").text
+                (back,) = re.findall(rf'href="(http://127.0.0.1:{panel}/submissions/complete[^"]+)"', end)
+                assert "Your submission is now: <strong>AWAITING REVIEW" in person.get(back).text
+            # Told by a webhook, which a worker reads up: the poll comes only every ten minutes.
+            wait_until(lambda: "Awaiting review</dt>" in admin.get(page).text, "the submission is known here", 30)
+        assert token not in demo.output.read_text().split("workspace", 1)[1]
+        os.killpg(demo.process.pid, signal.SIGINT)
+        assert demo.wait_until_gone() == 0
+
+
+def test_commands_on_its_data_and_what_is_removed_stays_away(first_start, var, tmp_path):
+    assert "completed" in manage(var, "simulate_participants", "demo", "--count", "1", "--ability", "1").lower()
+    manage(var, "remove_demo")
     (var / "prepared").write_text("as after a change of the code")
     with serving(var, free_port(), tmp_path / "output") as demo:
         assert "Take part" not in demo.wait_until_serving(SECOND_START_SECONDS)

@@ -8,10 +8,12 @@ from django.utils import timezone
 
 from studies import selectors
 from studies.flow import Outcome, Step
-from studies.models import Verdict
+from studies.models import Study, StudyStatus, Verdict
 from studies.pay import amount_due
 from studies.selectors.quality import decisions_about
+from studies.services import life
 from studies.services.participations import StudyFull, close_timed_out
+from studies.services.places import PlacesRefused, raise_places
 from tests import factories, walks
 from tests.studies.participations import PREVIEW, REAL, TEST, expire_lease
 
@@ -155,3 +157,37 @@ def test_bots_and_previews_fill_nobodys_place(study):
 def test_the_buffer_is_rounded_up(plan, buffer, places, per_dataset):
     study = factories.study(dataset_count=plan[0], participants_per_dataset=plan[1], buffer_percent=buffer)
     assert (study.place_count, study.places_per_dataset) == (places, per_dataset)
+
+
+def test_more_places_let_more_people_in_and_leave_the_plan_as_it_is(study):
+    for _ in range(study.place_count):
+        walks.complete(study)
+    with pytest.raises(StudyFull):
+        walks.enter(study)
+    planned = study.planned_participations
+    assert raise_places(study, 6) is study
+    assert (study.place_count, study.places_per_dataset, study.planned_participations) == (6, 3, planned)
+    for _ in range(2):
+        assert walks.complete(study).is_valid
+    assert valid_per_dataset(study) == [3, 3]
+    with pytest.raises(StudyFull):
+        walks.enter(study)
+    assert life.copy_study(study).place_count == 4
+
+
+@pytest.mark.parametrize(
+    ("status", "places", "said"),
+    [
+        (StudyStatus.RUNNING, 4, "There are 4 places"),
+        (StudyStatus.RUNNING, 3, "There are 4 places"),
+        (StudyStatus.READY, 6, "change its plan"),
+        (StudyStatus.CLOSED, 6, "closed here"),
+        (StudyStatus.ARCHIVED, 6, "closed here"),
+    ],
+)
+def test_places_are_not_raised_where_that_would_let_nobody_in(study, status, places, said):
+    Study.objects.filter(pk=study.pk).update(status=status)
+    with pytest.raises(PlacesRefused, match=said):
+        raise_places(study, places)
+    study.refresh_from_db()
+    assert study.extra_places == 0

@@ -144,6 +144,33 @@ def test_one_run_at_a_time_waits_for_confirmation(fake, published, payer):
 
 
 @pytest.mark.parametrize("fault", [Fault.LOST_AFTER_ACTING, Fault.SERVER_ERROR_AFTER_ACTING])
+def test_who_was_asked_to_return_is_not_asked_again_for_want_of_an_answer(fake, published, payer, fault):
+    failed_comprehension(fake, published)
+    run = confirmed_run(published, payer)
+    fake.fail(fault, "request-return", times=1)
+    execute(run.pk)
+    assert states(run) == {"done": 1}
+    assert len(fake.world.messages) == 1
+
+
+@pytest.mark.parametrize("fault", [Fault.LOST_BEFORE_ACTING, Fault.SERVER_ERROR])
+def test_who_was_not_asked_to_return_is_asked_a_little_later(fake, published, payer, fault):
+    """The place there stays taken by somebody who waits, and nothing else would ever free it."""
+    failed_comprehension(fake, published)
+    run = confirmed_run(published, payer)
+    fake.fail(fault, "request-return", times=1)
+    for _ in range(2):
+        execute(run.pk)
+        assert states(run) == {"claimed": 1}
+        assert fake.world.messages == []
+    run.payments.update(claimed_at=timezone.now() - timedelta(minutes=6))
+    execute(run.pk)
+    execute(run.pk)
+    assert states(run) == {"done": 1}
+    assert len(fake.world.messages) == 1
+
+
+@pytest.mark.parametrize("fault", [Fault.LOST_AFTER_ACTING, Fault.SERVER_ERROR_AFTER_ACTING])
 def test_a_bonus_whose_answer_was_lost_is_found_and_not_paid_again(fake, published, payer, fault):
     person = returned_screen_out(fake, published)
     fake.settings.bonus_lag_reads = 0

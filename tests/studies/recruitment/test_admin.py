@@ -10,6 +10,7 @@ from django.urls import reverse
 from scooter_site.demo.fake_prolific.faults import Fault
 from scooter_site.demo.fake_prolific.world import WORKSPACE_ID
 from studies.admin.recruitment_form import RecruitmentForm
+from studies.flow import Outcome
 from studies.models import Panel, PanelStudy, Study, Submission, Workspace
 from studies.services import recruitment_sync
 from tests import factories
@@ -147,6 +148,52 @@ def test_from_draft_to_stop(client, spender, panel_study, fake):
     assert "On Prolific: Publish." in text_of(history)
 
 
+def test_places_that_only_prolific_has_are_shown_and_can_be_had_here(client, researcher, published, fake):
+    there = fake.world.studies[published.panel_id]
+    there["total_available_places"] = 9
+    client.post(do(published, "read"))
+    said = text_of(client.get(page_of(published)))
+    assert "Prolific sends up to 9 people, and there are places for 4 here: the last 5 would be turned away" in said
+    raising = reverse("admin:studies_study_recruitment_places", args=[published.study_id])
+    assert client.get(raising).status_code == 302
+    assert "no whole number" in text_of(client.post(raising, {"number": "-9"}, follow=True))
+    assert "There are 4 places" in text_of(client.post(raising, {"number": "4"}, follow=True))
+    said = text_of(client.post(raising, {"number": "9"}, follow=True))
+    assert "There are 9 places now." in said
+    assert "would be turned away" not in said
+    history = client.get(reverse("admin:studies_study_history", args=[published.study_id]))
+    assert "Raised the places to 9." in text_of(history)
+    client.force_login(account("studies.view_study", "studies.view_panelstudy", name="reader"))
+    assert client.post(raising, {"number": "10"}).status_code == 403
+
+
+def test_places_that_were_given_back_after_all_had_been_taken_are_shown(client, researcher, published, fake):
+    page = page_of(published)
+    taken = [fake.submit(fake.arrive(published.panel_id)["id"], None)["id"] for _ in range(4)]
+    fake.give_back(taken[0])
+    client.post(do(published, "read"))
+    assert fake.world.studies[published.panel_id]["status"] == "AWAITING REVIEW"
+    # Nobody of them was here, so that all four places are free.
+    researcher.user_permissions.add(Permission.objects.get(codename="spend_panelstudy"))
+    answer = client.get(page)
+    assert "raise the places to 7." in text_of(answer)
+    assert 'min="5" value="7"' in answer.content.decode()
+    Study.objects.update(status="closed")
+    assert "raise the places to" not in text_of(client.get(page))
+
+
+def test_places_of_a_study_without_prolific_are_raised_on_the_same_page(client, researcher):
+    study = factories.running_study()
+    page = reverse("admin:studies_study_recruitment", args=[study.pk])
+    assert "Raise places here" in text_of(client.get(page))
+    raising = reverse("admin:studies_study_recruitment_places", args=[study.pk])
+    client.post(raising, {"number": "7"})
+    study.refresh_from_db()
+    assert study.place_count == 7
+    Study.objects.update(status="closed")
+    assert "Raise places here" not in text_of(client.get(page))
+
+
 def test_a_get_changes_nothing(client, spender, panel_study, fake):
     for name in ("create", "publish", "stop"):
         assert client.get(do(panel_study, name)).status_code == 200
@@ -228,6 +275,21 @@ def test_ids_are_shown_to_those_who_may_see_them(client, researcher, waiting):
     researcher.user_permissions.add(Permission.objects.get(codename="view_participantidentity"))
     assert waiting.participant_id in client.get(addresses[1]).content.decode()
     assert "1 submission" in text_of(client.get(by_id))
+
+
+def test_staff_read_what_a_code_stands_for(client, researcher, published, fake):
+    codes = dict(published.study.completion_codes.values_list("code", "outcome"))
+    assert set(codes.values()) == {outcome for outcome in Outcome if outcome.has_code}
+    said = {code: Outcome(outcome).label for code, outcome in codes.items()} | {"SHARED22": "none of this study's"}
+    fake.world.studies[published.panel_id]["total_available_places"] = 20
+    for code in said:
+        fake.submit(fake.arrive(published.panel_id)["id"], code)
+    fake.submit(fake.arrive(published.panel_id)["id"], None)
+    recruitment_sync.read_panel_study(published.pk)
+    for submission in Submission.objects.all():
+        page = text_of(client.get(reverse("admin:studies_submission_change", args=[submission.pk])))
+        entered = submission.entered_code
+        assert (f"{entered}: {said[entered]}" if entered in said else "NOCODE") in page
 
 
 def test_deciding(client, researcher, waiting, fake):

@@ -6,6 +6,7 @@ import hmac
 import json
 import subprocess
 import sys
+import time
 
 import httpx
 import pytest
@@ -347,6 +348,17 @@ def test_events_can_be_doubled_reordered_and_lost():
         fake.faults.webhooks = WebhookFaults(drop=1.0)
         people(fake)
         assert len(listener.received) == 3
+
+
+def test_events_can_be_late():
+    listener = Listener()
+    with FakeProlific(send=listener) as fake:
+        listening(fake)
+        fake.faults.webhooks = WebhookFaults(delay_seconds=1.0)
+        began = time.monotonic()
+        people(fake)
+        assert time.monotonic() - began > 0.3  # 1.0 times what chance draws, twice
+        assert listener.statuses == ["ACTIVE", "AWAITING REVIEW"]
 
 
 def test_addresses_must_be_https_and_public(fake, api):

@@ -124,9 +124,13 @@ def test_a_workspace_without_fixed_screen_outs_is_told_what_to_do(panel_study, f
 
 
 def test_the_estimate_has_places_and_slots_with_fees(panel_study):
-    # 4 x 1.65 = 6.60, fees 2.18, VAT 0.44: 9.22; two screen-outs of 0.13 in proportion: 0.26 x 9.22 / 6.60 = 0.364
-    assert recruitment.estimate_cost(panel_study) == 922 + 37
+    # 4 x 1.65 = 6.60, fees 2.18, VAT 0.44: 9.22. Two screen-outs of 0.13 and a bonus of 0.32 in proportion:
+    # 0.58 x 9.22 / 6.60 = 0.811
+    assert recruitment.estimate_cost(panel_study) == 922 + 82
+    # Bonuses for both checks: 0.45 x 9.22 / 6.60 = 0.629
     panel_study.screen_out_pay = "review_and_bonus"
+    assert recruitment.estimate_cost(panel_study) == 922 + 63
+    panel_study.study.plate_count = panel_study.study.comprehension_pair_count = 0
     assert recruitment.estimate_cost(panel_study) == 922
 
 
@@ -195,6 +199,27 @@ def test_nothing_is_published_before_the_study_here_runs_and_the_cost_is_known(p
     panel_study.study.status = StudyStatus.READY
     with pytest.raises(RecruitmentError, match="Launch the study here first"):
         recruitment.publish(panel_study)
+
+
+def test_places_raised_there_are_there_for_people_who_come(published):
+    assert published.study.place_count == 4
+    recruitment.raise_places(published, 6)
+    assert published.study.place_count == 6
+
+
+def test_fewer_places_there_than_here_leave_those_here(published, fake):
+    published.study.extra_places = 10
+    published.study.save()
+    recruitment.raise_places(published, 6)
+    assert (published.places_there, published.study.place_count) == (6, 14)
+
+
+def test_no_places_there_for_a_study_that_is_closed_here(published, fake):
+    Study.objects.update(status=StudyStatus.CLOSED)
+    published.study.refresh_from_db()
+    with pytest.raises(RecruitmentError, match="closed here"):
+        recruitment.raise_places(published, 6)
+    assert there(fake, published)["total_available_places"] == 4
 
 
 def test_places_and_slots_only_grow(published):

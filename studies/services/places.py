@@ -1,0 +1,34 @@
+"""More places than were planned, for people who were excluded in greater number than the buffer foresaw."""
+
+from django.db import transaction
+
+from studies.models import Study, StudyStatus
+
+
+class PlacesRefused(Exception):
+    """The places cannot be raised so; the message is for people."""
+
+
+def raise_places(study: Study, places: int) -> Study:
+    """Set a higher total of places. The plan stays as it was: how many must be valid, and of which images.
+
+    The new places are shared out among the datasets like all others. Nobody is sent away by fewer, so there is no way
+    down. Raises PlacesRefused.
+    """
+    with transaction.atomic():
+        locked = Study.objects.select_for_update().get(pk=study.pk)
+        refuse_unless_launched(locked)
+        if places <= locked.place_count:
+            raise PlacesRefused(f"There are {locked.place_count} places: give a larger number.")
+        locked.extra_places += places - locked.place_count
+        locked.save(update_fields=["extra_places"])
+    study.refresh_from_db()
+    return study
+
+
+def refuse_unless_launched(study: Study) -> None:
+    """Raises PlacesRefused for a study that lets nobody in, before or after its time."""
+    if study.status in {StudyStatus.DRAFT, StudyStatus.READY}:
+        raise PlacesRefused("The study has not been launched: change its plan instead.")
+    if study.status not in {StudyStatus.RUNNING, StudyStatus.PAUSED}:
+        raise PlacesRefused("The study is closed here: whoever came would be turned away. Copy it to go on.")
