@@ -156,7 +156,7 @@ class Answer(NamedTuple):
 class Answers:
     """What one participant answered, in the order shown; ``image_count`` images were planned for them.
 
-    ``seconds_in_all``: how long the server saw them from the first item shown on; None: not known.
+    ``seconds_in_all``: from the first item shown to the last answer, by the server's clock; None: not known.
     """
 
     items: Sequence[Answer]

@@ -6,8 +6,9 @@ several times what executing it costs. So both is done once: by each process, an
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from hashlib import blake2s
 from typing import Any
 from uuid import UUID
 
@@ -15,10 +16,9 @@ from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Model, QuerySet
 from django.db.models.query import get_related_populators
+from django.db.transaction import TransactionManagementError
 
 from scooter_site.common.postgresql.base import DatabaseWrapper as PostgresqlWrapper
-
-_numbers = itertools.count(1)
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,11 @@ class _Statement:
 
     sql: str
     parameters: Sequence[Any]
-    name: str = field(default_factory=lambda: f"prepared_{next(_numbers)}")
+
+    @cached_property
+    def name(self) -> str:
+        """Of what is prepared: the same in all processes for the same statement, and only for that."""
+        return "prepared_" + blake2s(repr(self.definition()).encode(), digest_size=12).hexdigest()
 
     def with_arguments(self, arguments: Sequence[Any]) -> Sequence[Any]:
         """The parameters of one call."""
@@ -53,6 +57,7 @@ class _Reading:
     """How a query is sent, and what its rows become."""
 
     statement: _Statement
+    locks: bool
     make: Callable[[Sequence[Any]], Model] | None  # a row's object, unless the query asks for values
     converters: Mapping[int, tuple[Sequence[Callable[..., Any]], Any]]  # by position: functions, and their expression
 
@@ -104,6 +109,7 @@ class PreparedQuery:
                     sql,
                     [_Argument(stand_ins.index(value)) if value in stand_ins else value for value in parameters],
                 ),
+                locks=query.select_for_update,
                 make=None if query.values_select else _maker(compiler),
                 converters=compiler.get_converters(selected),
             )
@@ -134,6 +140,8 @@ def read(*queries: tuple[PreparedQuery, Sequence[int | str | UUID]]) -> list[lis
     """
     connection = connections[DEFAULT_DB_ALIAS]
     readings = [query.reading(connection) for query, _ in queries]
+    if any(reading.locks for reading in readings) and not connection.in_atomic_block:
+        raise TransactionManagementError("A query that locks rows is for use in a transaction, which keeps the locks.")
     calls = [
         (reading.statement, [_for_database(value, connection) for value in arguments])
         for reading, (_, arguments) in zip(readings, queries, strict=True)

@@ -130,8 +130,7 @@ class ParticipationAdmin(ReadOnlyAdmin, DecisionPages, ModelAdmin):
 
     @display(description="duration")
     def duration(self, participation: Participation) -> str:
-        end = participation.finished_at or participation.last_seen_at
-        return in_words(end - participation.started_at)
+        return in_words(participation.last_seen_at - participation.started_at)
 
 
 def may_see_identities(request: HttpRequest) -> bool:

@@ -24,7 +24,7 @@ def report(participation: Participation) -> dict[str, Any]:
     ratings = [rating for trial in trials if (rating := rating_of(trial))]
     failed = [trial for trial in trials if check_passed(trial, study) is False]
     events = list(participation.events.all())
-    end = participation.finished_at or participation.last_seen_at
+    end = participation.last_seen_at
     return {
         "participation": participation,
         "place": participation.get_outcome_display() or Step(participation.step).label,

@@ -167,11 +167,10 @@ def participant_rows(study: Study, *, panel_ids: bool = False) -> Iterator[Row]:
         rows = [dict(zip(stored, values, strict=True)) for values in some]
         found = _Answers({row["id"]: row["comprehension_attempts"] for row in rows})
         for row in rows:
-            ended = row["finished_at"] or row["last_seen_at"]
             yield {
                 **row,
                 **found.of(row["id"]),
-                "seconds": round((ended - row["started_at"]).total_seconds()),
+                "seconds": round((row["last_seen_at"] - row["started_at"]).total_seconds()),
                 "amount_due": amount_due(Outcome(row["outcome"]), study.rates) if row["outcome"] else None,
                 "currency": study.currency,
             }
@@ -230,8 +229,12 @@ def _grouped(rows: Iterable[tuple[Any, ...]]) -> dict[int, list[tuple[Any, ...]]
 
 
 def paid_participations(study: Study, outcome: Outcome) -> QuerySet[Participation]:
-    """Who is due something for this outcome: real people only, a demonstration's bots are not paid."""
-    return Participation.objects.filter(study=study, kind=ParticipationKind.REAL, outcome=outcome).order_by("id")
+    """Who is due something for this outcome: real people only, a demonstration's bots are not paid.
+
+    In the order in which they ended, so that whoever ends later comes after the parts of a file that were downloaded.
+    """
+    people = Participation.objects.filter(study=study, kind=ParticipationKind.REAL, outcome=outcome)
+    return people.order_by("finished_at", "id")
 
 
 PAYMENT_COLUMNS = ("panel_participant_id", "panel_session_id", "pid", "outcome", "code", "amount", "currency")

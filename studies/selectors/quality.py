@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 
-from django.db.models import Prefetch, Q, QuerySet
+from django.db.models import Max, Min, Prefetch, Q, QuerySet
 
 from imagedb.models import ImageKind
 from studies.flow import Outcome
@@ -38,11 +37,11 @@ def study_quality(study: Study) -> list[ParticipationQuality]:
         .order_by("id")
     )
     answers = _answers(Q(countable("trial__participation__"), trial__participation__study=study))
-    began = _began(Q(countable("participation__"), participation__study=study))
+    seconds = _seconds_in_all(Q(countable("participation__"), participation__study=study))
     return [
         ParticipationQuality(
             participation=participation,
-            findings=_judged(participation, study, answers, began),
+            findings=_judged(participation, study, answers, seconds),
             decision=standing_decision(participation.decisions.all()),
         )
         for participation in participations
@@ -61,8 +60,8 @@ def participation_quality(participation: Participation) -> ParticipationQuality:
 
 def quality_findings(participation: Participation) -> list[Finding]:
     """What the rules of its study say about a participation now. Two queries."""
-    answers, began = _answers(Q(trial__participation=participation)), _began(Q(participation=participation))
-    return _judged(participation, participation.study, answers, began)
+    answers = _answers(Q(trial__participation=participation))
+    return _judged(participation, participation.study, answers, _seconds_in_all(Q(participation=participation)))
 
 
 def decisions_about(participation: Participation) -> list[Decision]:
@@ -98,17 +97,15 @@ def _decisions_with_people() -> QuerySet[Decision]:
 
 
 def _judged(
-    participation: Participation, study: Study, answers: Mapping[int, list[Answer]], began: Mapping[int, datetime]
+    participation: Participation, study: Study, answers: Mapping[int, list[Answer]], seconds: Mapping[int, float]
 ) -> list[Finding]:
-    seconds = None
     # Simulated participants, which are in a hurry, make up their times: nothing is said about those.
-    if participation.pk in began and participation.kind != ParticipationKind.TEST:
-        seconds = (participation.last_seen_at - began[participation.pk]).total_seconds()
+    is_simulated = participation.kind == ParticipationKind.TEST
     given = Answers(
         items=answers.get(participation.pk, []),
         image_count=study.clean_per_dataset + study.modified_per_dataset,
         attention_failures=participation.attention_failures,
-        seconds_in_all=seconds,
+        seconds_in_all=None if is_simulated else seconds.get(participation.pk),
     )
     return judge(given, study.rating_scale, study.quality_policy)
 
@@ -129,7 +126,14 @@ def _answers(ratings: Q) -> dict[int, list[Answer]]:
     return answers
 
 
-def _began(participations: Q) -> dict[int, datetime]:
-    """When the first item was shown, by participation. One query."""
-    first = Trial.objects.filter(participations, position=1).values_list("participation_id", "first_shown_at")
-    return {participation_id: shown_at for participation_id, shown_at in first if shown_at is not None}
+def _seconds_in_all(participations: Q) -> dict[int, float]:
+    """From when the first item was shown until the last answer came, by participation. One query."""
+    times = (
+        Trial.objects.filter(participations)
+        .order_by()
+        .values_list("participation_id")
+        .annotate(began=Min("first_shown_at"), ended=Max("rating__answered_at"))
+    )
+    return {
+        participation_id: (ended - began).total_seconds() for participation_id, began, ended in times if began and ended
+    }

@@ -22,6 +22,10 @@ class AlreadyTookPart(StudyNotOpen):
         super().__init__("already_took_part")
 
 
+class SessionOfOtherKind(Exception):
+    """The session has taken part, but as a test, and this is none; or the other way round."""
+
+
 def refuse_unless_open(study: Study, kind: str) -> None:
     status = study.status
     open_states = {StudyStatus.RUNNING}

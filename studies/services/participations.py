@@ -1,6 +1,6 @@
 """A participant's way through a study, as the pages call it."""
 
-from studies.services.admission import AlreadyTookPart, StudyFull, StudyNotOpen
+from studies.services.admission import AlreadyTookPart, SessionOfOtherKind, StudyFull, StudyNotOpen
 from studies.services.answers import (
     answer_pair,
     answer_plate,
@@ -19,6 +19,7 @@ __all__ = [
     "InvalidAnswer",
     "OutOfTurn",
     "Session",
+    "SessionOfOtherKind",
     "StudyFull",
     "StudyNotOpen",
     "Timings",

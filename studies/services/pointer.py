@@ -55,7 +55,9 @@ def locked_with(participation_id: int, query: PreparedQuery) -> tuple[Participat
 
 def save_seen(participation: Participation) -> None:
     """Save where the participant is, and that they were seen."""
-    if participation.step != Step.END:
+    if participation.step == Step.END:
+        participation.last_seen_at = timezone.now()
+    else:
         extend_lease(participation, participation.study)
     write(change(Participation, participation.pk, {name: getattr(participation, name) for name in _POINTER}))
 
@@ -114,7 +116,6 @@ def end_participation(participation: Participation, outcome: Outcome) -> None:
     participation.step = Step.END
     participation.outcome = outcome
     participation.finished_at = timezone.now()
-    participation.last_seen_at = participation.finished_at
     participation.lease_expires_at = None
     participation.completion_code = CompletionCode.objects.filter(study=study, outcome=outcome).first()
     participation.is_valid = (

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from studies.flow import Outcome, Step
 from studies.models import Participation, ParticipationKind, Study
-from studies.services.allocation import allocate_dataset
+from studies.services.allocation import allocate_dataset, lock_study
 from studies.services.answers import make_pairs
 from studies.services.entering import enter_study, make_trials
 from studies.services.pointer import InvalidAnswer, end_participation, locked_participation
@@ -26,7 +26,9 @@ def jump_preview(participation_id: int, step: Step, outcome: Outcome = Outcome.C
 
     Raises InvalidAnswer if the study has no such step, or the participation is no preview.
     """
+    study_id = Participation.objects.values_list("study_id", flat=True).get(pk=participation_id)
     with transaction.atomic():
+        lock_study(study_id)  # before the participation, as everywhere
         preview = locked_participation(participation_id)
         if preview.kind != ParticipationKind.PREVIEW:
             raise InvalidAnswer("Only a preview can be moved to another step.")

@@ -20,7 +20,7 @@ from studies.landing import (
     read_test,
 )
 from studies.models import Panel, ParticipantIdentity, Participation, ParticipationKind, Study
-from studies.services.participations import StudyFull, StudyNotOpen, enter_study
+from studies.services.participations import SessionOfOtherKind, StudyFull, StudyNotOpen, enter_study
 from studies.views import notices
 from studies.views.access import current_participation, remember, study_page
 
@@ -97,4 +97,7 @@ def _enter_test(request: HttpRequest, study: Study, parameters: Parameters) -> P
 
 
 def _enter_as(study: Study, kind: ParticipationKind, arrival: Arrival) -> Participation:
-    return enter_study(study, kind=kind, participant_id=arrival.participant_id, session_id=arrival.session_id)
+    try:
+        return enter_study(study, kind=kind, participant_id=arrival.participant_id, session_id=arrival.session_id)
+    except SessionOfOtherKind:  # somebody's own link with the parameter of a test, or a test's session without it
+        raise LandingRefused(LandingProblem.OTHER_PERSON, "test") from None

@@ -4,7 +4,8 @@ import uuid
 from datetime import UTC, datetime
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import DatabaseError, IntegrityError, connection, transaction
+from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
 
 from scooter_site.common.prepared import PreparedQuery, change, insertion, write
@@ -74,6 +75,30 @@ def test_a_connection_to_a_server_prepares_a_statement_once_and_a_rollback_keeps
         assert sent() == later
     connection.close()
     assert sent() == first
+    # After an error a plan may be of no use any more, as after a migration: the next request makes it anew.
+    with pytest.raises(DatabaseError), connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM no_such_table")
+    connection.health_check_enabled, connection.health_check_done = True, False
+    connection.close_if_health_check_failed()
+    assert sent() == first
+    assert sent() == later
+
+
+@pytest.mark.django_db
+def test_the_name_of_what_is_prepared_is_that_of_the_statement_in_every_process(prepared):
+    again = PreparedQuery(trials, uuid.UUID(int=8), "another slug", 31_998)
+    other = PreparedQuery(lambda *arguments: trials(*arguments)[:2], uuid.UUID(int=7), "a slug", 31_999)
+    names = [query.reading(connection).statement.name for query in (prepared, again, other)]
+    assert names[0] == names[1] != names[2]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_query_that_locks_rows_is_for_transactions():
+    locked = PreparedQuery(lambda pk: Participation.objects.select_for_update().filter(pk=pk), 2**40)
+    with transaction.atomic():
+        assert locked.first(1) is None
+    with pytest.raises(TransactionManagementError, match="transaction"):
+        locked.first(1)
 
 
 @pytest.mark.django_db

@@ -12,6 +12,7 @@ from studies.services import life
 from studies.services.participations import (
     AlreadyTookPart,
     InvalidAnswer,
+    SessionOfOtherKind,
     StudyFull,
     StudyNotOpen,
     close_timed_out,
@@ -47,6 +48,16 @@ def test_the_same_session_id_in_another_study_is_another_participation(study):
     other = factories.running_study()
     assert walks.enter(study, session_id="s").study == study
     assert walks.enter(other, session_id="s").study == other
+
+
+def test_a_session_stays_of_the_kind_it_began_as(study):
+    """A test link with somebody's session must not answer in their place, nor the reverse."""
+    for session, kind, other in (("real", REAL, TEST), ("test", TEST, REAL)):
+        first = walks.to_main(study, kind, session_id=session)
+        with pytest.raises(SessionOfOtherKind):
+            walks.enter(study, other, session_id=session)
+        assert not first.events.filter(name="came_back").exists()
+    assert Participation.objects.count() == 2
 
 
 @pytest.mark.parametrize(

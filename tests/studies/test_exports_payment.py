@@ -11,7 +11,7 @@ from studies.admin import exports as export_pages
 from studies.admin.exports import payment_lines
 from studies.flow import Outcome
 from studies.models import Panel, ParticipationKind
-from studies.services.participations import decline_consent
+from studies.services.participations import decline_consent, give_feedback
 from tests import factories, walks
 from tests.studies.admin_pages import text_of
 from tests.studies.test_exports import address, download, may_see_panel_ids
@@ -93,6 +93,24 @@ def test_more_than_one_call_takes_comes_in_parts(client, researcher, study, monk
     ]
     for part in ("0", "x", "-1"):
         assert client.get(file, {"part": part}).status_code == 404
+
+
+def test_who_ends_later_is_in_no_part_that_was_downloaded_before(client, researcher, study, monkeypatch):
+    """Whoever came first and is still there ends last, and must not push others into the next part."""
+    monkeypatch.setattr(export_pages, "IDS_PER_APPROVAL", 1)
+    may_see_panel_ids(client, researcher)
+    early, late = (walks.to_main(study, participant_id=f"{n:024x}", session_id=f"{n:024x}") for n in (201, 202))
+    complete(late)
+    file = address(study, "payment_file", "completed", "approve")
+    parts = ("1", "2", "3")
+    before = [download(client, file, part=part) for part in parts]
+    assert before == [f"{101:024x}\n", f"{102:024x}\n", f"{202:024x}\n"]
+    complete(early)
+    assert [download(client, file, part=part) for part in (*parts, "4")] == [*before, f"{201:024x}\n"]
+
+
+def complete(participation):
+    give_feedback(walks.rate_all(participation).pk, {})
 
 
 def test_a_direct_study_has_lists_only(client, researcher):

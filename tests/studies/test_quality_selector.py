@@ -51,9 +51,11 @@ def test_they_are_live(study):
 
 
 def test_times_that_the_server_has_not_seen_pass_do_not_count(study):
-    """A program can answer at once and claim any times: here 8 times 1.5 s, and it was seen for 4 s."""
+    """A program can answer at once, claim any times, and wait elsewhere: here 8 times 1.5 s within 4 s."""
     participation = walks.complete(study)
-    participation.trials.filter(position=1).update(first_shown_at=participation.last_seen_at - timedelta(seconds=4))
+    last_answer = Rating.objects.latest("answered_at").answered_at
+    participation.trials.filter(position=1).update(first_shown_at=last_answer - timedelta(seconds=4))
+    Participation.objects.update(last_seen_at=last_answer + timedelta(hours=1))
     for quality in (study_quality(study)[0], participation_quality(participation)):
         assert values(quality)[Rule.FAST_MEDIAN] == pytest.approx(0.5)
         assert values(quality)[Rule.FAST_SHARE] == 100

@@ -8,7 +8,7 @@ from django.utils import timezone
 from studies import tasks
 from studies.flow import Outcome, Step
 from studies.models import Participation, ParticipationEvent, ParticipationKind, Study, StudyStatus
-from studies.services import life
+from studies.services import life, time_out
 from tests import factories, walks
 
 pytestmark = pytest.mark.django_db
@@ -56,7 +56,8 @@ def test_who_has_not_been_seen_for_a_day_times_out_once():
     study = factories.running_study()
     gone, present, done = walks.to_main(study), walks.to_main(study), walks.complete(study)
     never_consented, preview = walks.enter(study), walks.to_main(study, ParticipationKind.PREVIEW)
-    Participation.objects.exclude(pk=present.pk).update(last_seen_at=timezone.now() - timedelta(hours=25))
+    seen = timezone.now() - timedelta(hours=25)
+    Participation.objects.exclude(pk=present.pk).update(last_seen_at=seen)
     for _ in range(2):
         tasks.close_timed_out_participations.delay()
     outcomes = dict(Participation.objects.values_list("pk", "outcome"))
@@ -68,7 +69,25 @@ def test_who_has_not_been_seen_for_a_day_times_out_once():
         preview.pk: "",
     }
     assert ParticipationEvent.objects.filter(participation=gone, name="ended").count() == 1
-    assert Participation.objects.get(pk=gone.pk).step == Step.END
+    gone.refresh_from_db()
+    assert (gone.step, gone.last_seen_at) == (Step.END, seen)  # that nobody was there then is no sign of life
+
+
+def test_who_was_deleted_meanwhile_keeps_nobody_else_from_timing_out(monkeypatch):
+    study = factories.running_study()
+    vanished, gone = walks.to_main(study), walks.to_main(study)
+    Participation.objects.update(last_seen_at=timezone.now() - timedelta(hours=25))
+
+    close = time_out.close_timed_out
+
+    def close_after_a_build(participation_id, not_seen_since):
+        Participation.objects.filter(pk=vanished.pk).delete()
+        close(participation_id, not_seen_since)
+
+    monkeypatch.setattr(time_out, "close_timed_out", close_after_a_build)
+    tasks.close_timed_out_participations.delay()
+    gone.refresh_from_db()
+    assert gone.outcome == Outcome.TIMED_OUT
 
 
 def test_stale_previews_go():

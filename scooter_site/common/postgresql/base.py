@@ -34,9 +34,18 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return name
 
     def is_usable(self) -> bool:
-        """Whether statements can be sent. After an error of the database, it is asked."""
+        """Whether statements can be sent. After an error of the database, it is asked, and plans are made anew.
+
+        For a plan is of no use any more when, say, a migration has changed the type of a column that it reads.
+        """
         if self.connection is None or self.errors_occurred or self._has_something_to_read():
-            return super().is_usable()
+            return super().is_usable() and self._forget_plans()
+        return True
+
+    def _forget_plans(self) -> bool:
+        with self.cursor() as cursor:
+            cursor.execute("DEALLOCATE ALL")
+        self._prepared.clear()
         return True
 
     def _has_something_to_read(self) -> bool:
