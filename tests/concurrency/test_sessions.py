@@ -41,8 +41,8 @@ def test_the_loser_of_a_parallel_insert_gets_the_winners_row(monkeypatch):
     meeting, looks = threading.Barrier(2), threading.local()
     look = entering._of_session
 
-    def look_together(study, session_id):
-        found = look(study, session_id)
+    def look_together(*session):
+        found = look(*session)
         if not hasattr(looks, "done"):
             looks.done = True
             meeting.wait(timeout=30)

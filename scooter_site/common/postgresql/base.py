@@ -43,8 +43,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return True
 
     def _forget_plans(self) -> bool:
-        with self.cursor() as cursor:
-            cursor.execute("DEALLOCATE ALL")
+        self.connection.execute("DEALLOCATE ALL")  # a cursor of Django's would have the connection looked at again
         self._prepared.clear()
         return True
 
