@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Prefetch, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
@@ -17,6 +17,7 @@ from imagedb import files
 from imagedb.filters import ImageFilter
 from imagedb.models import Attack, Image, ImageClass, TargetModel
 from imagedb.selectors import visible_images
+from imagedb.selectors.evaluations import public_evaluations
 from imagedb.selectors.image_rows import image_rows
 from imagedb.serializers import (
     AttackSerializer,
@@ -153,7 +154,7 @@ class ImageViewSet(CatalogueViewSet):
 class AttackViewSet(CatalogueViewSet):
     """Methods that make modified images."""
 
-    queryset = Attack.objects.all()
+    queryset = Attack.objects.prefetch_related(Prefetch("evaluations", public_evaluations()))
     serializer_class = AttackSerializer
     lookup_field = "slug"
     lookup_value_converter = "slug"

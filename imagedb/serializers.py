@@ -7,13 +7,27 @@ from uuid import UUID
 from django.urls import reverse
 from rest_framework import serializers
 
-from imagedb.models import Attack, CollectionVersion, Image, ImageClass, Prediction, TargetModel
+from imagedb.models import Attack, AttackEvaluation, CollectionVersion, Image, ImageClass, Prediction, TargetModel
 
 NOBODY = str(UUID(int=0))
 
 
+class AttackEvaluationSerializer(serializers.ModelSerializer):
+    """How often an attack fooled a target model when it was tried."""
+
+    target_model: serializers.Field = serializers.SlugRelatedField(slug_field="slug", read_only=True)
+
+    class Meta:
+        model = AttackEvaluation
+        fields = ["target_model", "images_attacked", "images_fooling", "citation", "source_url"]
+
+
 class AttackSerializer(serializers.ModelSerializer):
     """A method that makes modified images."""
+
+    evaluations = AttackEvaluationSerializer(
+        many=True, read_only=True, help_text="How often it fooled target models, as stated by who tried it."
+    )
 
     class Meta:
         model = Attack
@@ -31,6 +45,7 @@ class AttackSerializer(serializers.ModelSerializer):
             "bibtex",
             "venue",
             "year",
+            "evaluations",
             "is_demo",
         ]
 

@@ -50,6 +50,8 @@ def _spread(field: str, entry: Row, decimals: int) -> str:
 
 
 def _successes(entry: Row, decimals: int) -> str:
+    if entry.images_attacked:
+        return f"of {entry.images_attacked:,} attempt{'' if entry.images_attacked == 1 else 's'}"
     known = entry.images_modified - entry.images_unverified
     if entry.attack_success_rate is None:
         return f"{known:,} of {entry.images_modified:,} images fool it" if known else ""
@@ -131,8 +133,9 @@ COLUMNS: tuple[Column, ...] = (
         "attack_success_rate",
         "Attack success",
         "How often the attack fools the target model when it is tried. That is not known where only its successes were "
-        "collected, as for images of this site, which takes none that their model still recognises. Below it: how many "
-        "of the rated images are known to fool the model, or how many attempts the rate rests upon.",
+        "collected, as for images of this site, which takes none that their model still recognises, unless its "
+        "researchers state how many images they attacked. Below it: how many attempts the rate rests upon, or how many "
+        "of the rated images are known to fool the model.",
         lambda field, entry, _: "not known" if getattr(entry, field) is None else format_percent(getattr(entry, field)),
         note=_successes,
         is_default=True,
@@ -141,8 +144,10 @@ COLUMNS: tuple[Column, ...] = (
         "fools_unnoticed",
         "Fools and unnoticed",
         "The share of the rated modified images that do both: the target model gets them wrong, and people do not rate "
-        "them more than the bound above clean images. This is what an attack is after.",
+        "them more than the bound above clean images. This is what an attack is after. Where it is stated how many "
+        "images were attacked, it is the share of these attempts: one that fails fools nobody.",
         lambda field, entry, _: format_percent(getattr(entry, field)),
+        note=lambda entry, _: "of attempts" if entry.images_attacked else "",
         is_default=True,
     ),
     _numbers(

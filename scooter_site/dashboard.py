@@ -11,7 +11,17 @@ from django.templatetags.static import static
 from django.urls import reverse
 from django_celery_beat.models import PeriodicTask
 
-from imagedb.models import Attack, Collection, Image, ImageClass, ImageKind, ImportBatch, TargetModel, TermsAcceptance
+from imagedb.models import (
+    Attack,
+    AttackEvaluation,
+    Collection,
+    Image,
+    ImageClass,
+    ImageKind,
+    ImportBatch,
+    TargetModel,
+    TermsAcceptance,
+)
 from imagedb.selectors.imports import visible_imports
 from leaderboard.models import Board, Entry, ExternalResult, Recomputation, Snapshot
 from scooter_site.accounts.models import ApiToken
@@ -36,6 +46,7 @@ SIDEBAR = [
         [
             ("Attacks", "bolt", Attack),
             ("Target models", "target", TargetModel),
+            ("Success rates", "percent", AttackEvaluation),
             ("Images", "photo_library", Image),
             ("Collections", "collections_bookmark", Collection),
             ("Imports", "upload_file", ImportBatch),

@@ -1,6 +1,6 @@
 """The catalogue: what was attacked, how, and the images that came of it."""
 
-from imagedb.models.attacks import Attack, AttackFamily, TargetModel, ThreatModel
+from imagedb.models.attacks import Attack, AttackEvaluation, AttackFamily, TargetModel, ThreatModel
 from imagedb.models.classes import ImageClass
 from imagedb.models.collections import (
     Collection,
@@ -16,6 +16,7 @@ from imagedb.models.uploads import Upload, UploadPart, UploadStatus
 
 __all__ = [
     "Attack",
+    "AttackEvaluation",
     "AttackFamily",
     "Collection",
     "CollectionImage",

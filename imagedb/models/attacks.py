@@ -1,3 +1,4 @@
+from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
@@ -89,3 +90,53 @@ class TargetModel(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class AttackEvaluation(models.Model):
+    """How often an attack fooled a target model when it was tried, as stated by who tried it.
+
+    The catalogue cannot tell: it takes no image that its target model still recognises, so failures are not in it.
+    """
+
+    # Neither changes once stored (imagedb/admin/evaluations.py): a statement on another pair is another statement.
+    attack = models.ForeignKey(Attack, on_delete=models.PROTECT, related_name="evaluations")
+    target_model = models.ForeignKey(TargetModel, on_delete=models.PROTECT, related_name="evaluations")
+    images_attacked = models.PositiveIntegerField(
+        "source images attacked",
+        validators=[MinValueValidator(1)],
+        help_text="All of them, with those where the attack failed.",
+    )
+    images_fooling = models.PositiveIntegerField(
+        "of these, fooled the target model",
+        help_text="Source images whose modified image the target model took for another class.",
+    )
+    citation = models.TextField(blank=True, help_text="Where the numbers are from, for example a paper and its table.")
+    source_url = models.URLField("where it is published", blank=True)
+
+    class Meta:
+        ordering = ["attack__name", "target_model__name"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["attack", "target_model"],
+                name="one_evaluation_per_attack_and_target_model",
+                violation_error_message="There is an evaluation of this attack on this target model. Change that one.",
+            ),
+            models.CheckConstraint(name="evaluation_attacked_images", condition=Q(images_attacked__gt=0)),
+            models.CheckConstraint(
+                name="no_more_images_fool_than_were_attacked",
+                condition=Q(images_fooling__gte=0, images_fooling__lte=models.F("images_attacked")),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.attack} on {self.target_model}: {self.images_fooling:,} of {self.images_attacked:,}"
+
+    def clean(self) -> None:
+        """Name the field where the numbers do not fit each other."""
+        if self.images_attacked and self.images_fooling is not None and self.images_fooling > self.images_attacked:
+            raise ValidationError(
+                {
+                    "images_fooling": f"{self.images_fooling:,} cannot have fooled the model, since only "
+                    f"{self.images_attacked:,} were attacked."
+                }
+            )

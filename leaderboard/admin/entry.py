@@ -90,6 +90,7 @@ class EntryAdmin(ReadOnlyAdmin, ModelAdmin):
                     ("icc_single", "icc_mean"),
                     ("krippendorff_alpha", "split_half"),
                     ("attack_success_rate", "fools_unnoticed"),
+                    ("images_attacked", "images_fooling"),
                 )
             },
         ),

@@ -136,10 +136,19 @@ class Entry(Readable, models.Model):
     attack_success_rate = _optional(
         help_text="Share of attempts that the target model misclassifies, 0 to 1; null where only successes are known."
     )
+    images_attacked = models.PositiveIntegerField(
+        "source images attacked",
+        null=True,
+        blank=True,
+        help_text="As stated in the catalogue when the entry was computed; null where nothing is stated.",
+    )
+    images_fooling = models.PositiveIntegerField(
+        "of these, fooled the target model", null=True, blank=True, help_text="Stated with it."
+    )
     fools_unnoticed = _optional(
         "fools the model and nobody notices",
         "Share of the rated modified images that the target model is known to misclassify and that people rate at most "
-        "the equivalence bound above clean images, 0 to 1.",
+        "the equivalence bound above clean images, 0 to 1; where images attacked are stated, the share of these.",
     )
 
     flags = models.JSONField(default=list, blank=True, help_text="Codes of leaderboard.models.Flag.")

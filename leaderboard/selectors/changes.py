@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from leaderboard.models import Snapshot
 from leaderboard.selectors.entries import visible_entries
@@ -25,7 +26,7 @@ class Change:
 
     @property
     def kind(self) -> str:
-        """added, removed, or changed: other ratings, or another result of the same ones."""
+        """added, removed, or changed: other ratings or attempts, or another result of the same ones."""
         if self.older is None:
             return "added"
         return "removed" if self.newer is None else "changed"
@@ -50,13 +51,16 @@ def changes(before: dict[tuple[int, int], AnyEntry], after: dict[tuple[int, int]
 
 
 def is_different(older: AnyEntry, newer: AnyEntry) -> bool:
-    """Whether ratings, result or verdict differ; a rank that moved because of others is no change of the pair."""
-    return (older.input_digest, older.difference, older.standard_error, older.verdict) != (
-        newer.input_digest,
-        newer.difference,
-        newer.standard_error,
-        newer.verdict,
-    )
+    """Whether ratings, result, verdict or what is stated of the model's side differ.
+
+    A rank that moved because of others is no change of the pair.
+    """
+    return _compared(older) != _compared(newer)
+
+
+def _compared(entry: AnyEntry) -> tuple[Any, ...]:
+    model_side = entry.attack_success_rate, entry.images_attacked, entry.images_fooling
+    return entry.input_digest, entry.difference, entry.standard_error, entry.verdict, *model_side
 
 
 def by_pair(entries: Sequence[AnyEntry]) -> dict[tuple[int, int], AnyEntry]:

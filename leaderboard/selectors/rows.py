@@ -57,6 +57,8 @@ class Values:
     holm_p_value: float | None
     supported_bound: float | None
     attack_success_rate: float | None
+    images_attacked: int | None
+    images_fooling: int | None
     fools_unnoticed: float | None
     participants: int
     ratings: int

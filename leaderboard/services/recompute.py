@@ -11,7 +11,8 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from imagedb.models import Attack, TargetModel
+from imagedb.models import Attack, AttackEvaluation, TargetModel
+from leaderboard.attempts import values_of_attempts
 from leaderboard.inputs import InputRating, Inputs
 from leaderboard.models import Board, Entry, ExternalResult, Flag, Recomputation, Snapshot, SnapshotStatus
 from leaderboard.results import Result, Rules, code_version, compute
@@ -25,6 +26,9 @@ logger = logging.getLogger(__name__)
 
 # So often a result is computed outside the lock; if ratings keep coming in meanwhile, the next time is inside it.
 ATTEMPTS_WITHOUT_LOCK = 3
+# Source images attacked, and how many of them fooled the target model.
+Attempts = tuple[int | None, int | None]
+NOT_STATED: Attempts = (None, None)
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,7 @@ class Source:
     facts: dict[str, Any]  # of the studies: what does not follow from the ratings
     data_cutoff: datetime | None
     external: ExternalResult | None = None
+    attempts: Attempts = NOT_STATED  # an external result comes with a rate of its own
 
 
 @dataclass(frozen=True)
@@ -63,22 +68,29 @@ def recompute_pair(attack_id: int, target_model_id: int) -> list[Board]:
     row, _ = Recomputation.objects.get_or_create(attack=attack, target_model=target_model)
     for _ in range(ATTEMPTS_WITHOUT_LOCK):
         request = _take(row)
-        state = current_state(attack_id, target_model_id)
-        results = _compute(attack, target_model, state)
+        state, attempts = current_state(attack_id, target_model_id), stated_attempts(attack_id, target_model_id)
+        results = _compute(attack, target_model, state, attempts)
         with transaction.atomic():
             lock_pair(row)
-            if current_state(attack_id, target_model_id) == state:
+            is_same = current_state(attack_id, target_model_id) == state
+            if is_same and stated_attempts(attack_id, target_model_id) == attempts:
                 return _store(results, row, request, state)
     logger.info("Ratings of attack %s keep coming in: computing while others wait", attack_id)
     with transaction.atomic():
         request = lock_pair(row).requested_at
-        state = current_state(attack_id, target_model_id)
-        return _store(_compute(attack, target_model, state), row, request, state)
+        state, attempts = current_state(attack_id, target_model_id), stated_attempts(attack_id, target_model_id)
+        return _store(_compute(attack, target_model, state, attempts), row, request, state)
 
 
 def current_state(attack_id: int, target_model_id: int) -> list[PairState]:
     """What tells cheaply whether the valid ratings of a pair are still the same."""
     return pair_states(attack_id=attack_id, target_model_id=target_model_id)
+
+
+def stated_attempts(attack_id: int, target_model_id: int) -> Attempts:
+    """What the catalogue states of the pair's attempts."""
+    stated = AttackEvaluation.objects.filter(attack=attack_id, target_model=target_model_id)
+    return stated.values_list("images_attacked", "images_fooling").first() or NOT_STATED
 
 
 def lock_pair(row: Recomputation) -> Recomputation:
@@ -108,9 +120,9 @@ def _take(row: Recomputation) -> datetime | None:
     return request
 
 
-def _compute(attack: Attack, target_model: TargetModel, states: list[PairState]) -> list[Computed]:
+def _compute(attack: Attack, target_model: TargetModel, states: list[PairState], attempts: Attempts) -> list[Computed]:
     computed = []
-    for source in _sources(attack, target_model, states):
+    for source in _sources(attack, target_model, states, attempts):
         draft = Snapshot.objects.filter(board=source.board.pk, status=SnapshotStatus.DRAFT).first()
         stored = None
         if draft is not None:
@@ -122,12 +134,13 @@ def _compute(attack: Attack, target_model: TargetModel, states: list[PairState])
             and stored.code_version == code_version()
             and stored.details.get("rules") == asdict(rules)
             and stored.details.get("seed") == seed
+            and (stored.images_attacked, stored.images_fooling) == source.attempts
         )
         computed.append(Computed(source, None if is_there else compute(source.inputs, rules, seed=seed)))
     return computed
 
 
-def _sources(attack: Attack, target_model: TargetModel, states: list[PairState]) -> list[Source]:
+def _sources(attack: Attack, target_model: TargetModel, states: list[PairState], attempts: Attempts) -> list[Source]:
     """The boards that the pair is on. Ratings of studies here go before an external result of the same pair."""
     found: dict[str, Source] = {}
     by_protocol: dict[str, list[ScaleRatings]] = {}
@@ -147,6 +160,7 @@ def _sources(attack: Attack, target_model: TargetModel, states: list[PairState])
                     found[board.slug] = Source(
                         board=board,
                         inputs=inputs,
+                        attempts=attempts,
                         facts=pair_facts(
                             attack.pk,
                             target_model.pk,
@@ -233,7 +247,9 @@ def _store_entry(computed: Computed, row: Recomputation) -> tuple[Entry, bool]:
         entry = Entry(**of_pair)
     else:
         delete_files_after_commit([entry.inputs])
-    for name, value in result.values.items():
+    entry.images_attacked, entry.images_fooling = source.attempts
+    values = result.values | values_of_attempts(result.values, *source.attempts)
+    for name, value in values.items():
         setattr(entry, name, value)
     if source.external is not None:
         entry.flags = [*entry.flags, Flag.EXTERNAL.value]

@@ -13,7 +13,8 @@ RESEARCHERS = "Researchers"
 RESEARCHER_PERMISSIONS = {
     "imagedb": (
         "add_attack change_attack delete_attack view_attack add_targetmodel change_targetmodel delete_targetmodel "
-        "view_targetmodel view_imageclass change_image view_image view_prediction add_importbatch view_importbatch "
+        "view_targetmodel add_attackevaluation change_attackevaluation delete_attackevaluation view_attackevaluation "
+        "view_imageclass change_image view_image view_prediction add_importbatch view_importbatch "
         "view_importrow add_collection change_collection view_collection add_collectionversion "
         "change_collectionversion delete_collectionversion view_collectionversion view_curationlogentry"
     ),

@@ -3,9 +3,18 @@
 from typing import Any
 
 from django.db import transaction
-from django.db.models import ProtectedError, QuerySet
+from django.db.models import ProtectedError, Q, QuerySet
 
-from imagedb.models import Attack, Collection, CollectionVersion, Image, ImageKind, ImportBatch, TargetModel
+from imagedb.models import (
+    Attack,
+    AttackEvaluation,
+    Collection,
+    CollectionVersion,
+    Image,
+    ImageKind,
+    ImportBatch,
+    TargetModel,
+)
 from leaderboard.models import Board, Entry, Snapshot
 from scooter_site.demo.content import STUDIES
 from studies.models import ColourPlate, Participation, ParticipationKind, PlateTrial, Study
@@ -45,6 +54,9 @@ def _remove() -> dict[str, int]:
         "modified images": _delete(images.filter(kind=ImageKind.MODIFIED)),
         "clean images": _delete(images.filter(kind=ImageKind.CLEAN)),
         "imports": _delete(ImportBatch.objects.filter(pk__in=batches, images=None)),
+        "attack evaluations": _delete(
+            AttackEvaluation.objects.filter(Q(attack__is_demo=True) | Q(target_model__is_demo=True))
+        ),
         "attacks": _delete(Attack.objects.filter(is_demo=True)),
         "target models": _delete(TargetModel.objects.filter(is_demo=True)),
     }

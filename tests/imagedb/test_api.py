@@ -114,8 +114,8 @@ class TestContent:
             "is_demo": False,
         }
         factories.attack(**facts)
-        assert client.get("/api/v1/attacks/cadv/").json() == facts
-        assert client.get("/api/v1/attacks/").json()["results"] == [facts]
+        assert client.get("/api/v1/attacks/cadv/").json() == {**facts, "evaluations": []}
+        assert client.get("/api/v1/attacks/").json()["results"] == [{**facts, "evaluations": []}]
 
     def test_a_target_model_in_full(self, client):
         facts = {
