@@ -14,6 +14,7 @@ from leaderboard.selectors import visible_entries
 from leaderboard.selectors.changes import Change, by_pair, changes
 from leaderboard.selectors.entries import apply_place, in_order, placed
 from leaderboard.selectors.rows import is_hidden
+from leaderboard.services.boards import lock_drafts
 
 
 class NothingToPublish(Exception):
@@ -71,6 +72,7 @@ def publish(board: Board, *, by: Any = None, note: str = "", only_if_changed: bo
         draft = board.snapshots.filter(status=SnapshotStatus.DRAFT).first()
         if draft is None:
             raise NothingToPublish(f"The board “{board}” has no results yet.")
+        lock_drafts([draft])
         draft.board = board
         entries = draft_entries(draft)
         if not entries:

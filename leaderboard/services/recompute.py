@@ -16,7 +16,7 @@ from leaderboard.inputs import InputRating, Inputs
 from leaderboard.models import Board, Entry, ExternalResult, Flag, Recomputation, Snapshot, SnapshotStatus
 from leaderboard.results import Result, Rules, code_version, compute
 from leaderboard.selectors.freshness import as_covered
-from leaderboard.services.boards import boards_for, draft_of, stored_board
+from leaderboard.services.boards import boards_for, draft_of, lock_drafts, stored_board
 from leaderboard.services.external import external_inputs
 from scooter_site.common.stored_files import delete_files_after_commit
 from studies.selectors import PairState, ScaleRatings, pair_facts, pair_states, valid_ratings
@@ -70,8 +70,10 @@ def recompute_pair(attack_id: int, target_model_id: int) -> list[Board]:
             if current_state(attack_id, target_model_id) == state:
                 return _store(results, row, request, state)
     logger.info("Ratings of attack %s keep coming in: computing while others wait", attack_id)
+    # Committed before the lock: who asks meanwhile must see that this request was begun with.
+    request = _take(row)
     with transaction.atomic():
-        request = lock_pair(row).requested_at
+        lock_pair(row)
         state = current_state(attack_id, target_model_id)
         return _store(_compute(attack, target_model, state), row, request, state)
 
@@ -197,15 +199,18 @@ def _store(
     results: list[Computed], row: Recomputation, request: datetime | None, state: list[PairState]
 ) -> list[Board]:
     """In the transaction that holds the lock. The request goes, unless another one came in."""
+    drafts = [draft_of(stored_board(result.source.board)) for result in results]
+    in_drafts = Entry.objects.filter(
+        snapshot__status=SnapshotStatus.DRAFT, attack_id=row.attack_id, target_model_id=row.target_model_id
+    )
+    lock_drafts([*drafts, *Snapshot.objects.filter(entries__in=in_drafts)])
     entries, changed = [], []
-    for result in results:
-        entry, is_changed = _store_entry(result, row)
+    for result, draft in zip(results, drafts, strict=True):
+        entry, is_changed = _store_entry(result, row, draft)
         entries.append(entry.pk)
         if is_changed:
             changed.append(entry.snapshot.board)
-    gone = Entry.objects.filter(
-        snapshot__status=SnapshotStatus.DRAFT, attack_id=row.attack_id, target_model_id=row.target_model_id
-    ).exclude(pk__in=entries)
+    gone = in_drafts.exclude(pk__in=entries)
     changed += [entry.snapshot.board for entry in gone.select_related("snapshot__board")]
     gone.delete()
     Recomputation.objects.filter(pk=row.pk).update(
@@ -215,9 +220,8 @@ def _store(
     return changed
 
 
-def _store_entry(computed: Computed, row: Recomputation) -> tuple[Entry, bool]:
+def _store_entry(computed: Computed, row: Recomputation, draft: Snapshot) -> tuple[Entry, bool]:
     source, result = computed.source, computed.result
-    draft = draft_of(stored_board(source.board))
     of_pair = {"snapshot": draft, "attack_id": row.attack_id, "target_model_id": row.target_model_id}
     entry = Entry.objects.filter(**of_pair).first()
     if result is None and entry is not None:
