@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from leaderboard.board_table import entry_address
+from leaderboard.columns import decision
 from leaderboard.formatting import decimals_of, format_interval, format_number
 from leaderboard.models import Snapshot
 from leaderboard.plots.distributions import draw_distributions
@@ -29,6 +30,10 @@ class BoardPlot:
     meaning: str
     draw: Callable[[Snapshot, Sequence[Row]], Drawing]
     has_points: Callable[[Sequence[Row]], bool] = bool
+
+    def meaning_at(self, alpha: float) -> str:
+        """What the plot shows where each one-sided test is at this level."""
+        return self.meaning.format(decision=decision(alpha))
 
 
 def drawable(entry: Row) -> Row:
@@ -117,8 +122,8 @@ BOARD_PLOTS = {
         BoardPlot(
             "intervals",
             "Differences with their intervals",
-            "Every pair's difference with its 90 % interval. An interval within the shaded band: imperceptible. "
-            "Outside it: perceptible. Across an edge: inconclusive.",
+            "Every pair's difference with its 90 % interval, and the shaded band that counts as no difference. "
+            "{decision}",
             intervals,
         ),
         BoardPlot(

@@ -81,3 +81,8 @@ class Snapshot(models.Model):
     def bound(self) -> float:
         """The equivalence bound in points that its entries were tested against."""
         return float(self.rules["equivalence_bound"]) if self.rules else self.board.bound
+
+    @property
+    def alpha(self) -> float:
+        """The level of each of the two one-sided tests that its verdicts follow from."""
+        return float(self.rules["alpha"]) if self.rules else self.board.alpha

@@ -131,6 +131,7 @@ def _body(asked: Asked, address: str) -> dict[str, Any]:
         "plots": [
             {
                 "plot": plot,
+                "meaning": plot.meaning_at(snapshot.alpha),
                 # None: fetched by the browser when it comes into view, for its size.
                 "picture": mark_safe(svg(plot.draw(snapshot, entries), is_file=False))  # noqa: S308 - escaped there
                 if len(entries) <= SHORT_PLOT
@@ -141,7 +142,7 @@ def _body(asked: Asked, address: str) -> dict[str, Any]:
         ],
         "permanent": permanent,
         "citation": cite_snapshot(snapshot, f"{address}?snapshot={snapshot.number}"),
-        "meanings": COLUMNS,
+        "meanings": [(column, column.meaning_at(snapshot.alpha)) for column in COLUMNS],
     }
 
 
@@ -179,9 +180,11 @@ def board_plot(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     asked = read_asked(public_board(slug), request)
     file = reverse("board-plot-file", args=[slug, name, "png"])
     title = f"{plot.title}: {asked.snapshot.board.name}"
+    meaning = plot.meaning_at(asked.snapshot.alpha)
     context = {
         "page": "leaderboard",
         "plot": plot,
+        "meaning": meaning,
         "snapshot": asked.snapshot,
         "board": asked.snapshot.board,
         "newer": asked.newer,
@@ -192,7 +195,7 @@ def board_plot(request: HttpRequest, slug: str, name: str) -> HttpResponse:
         **page_meta(
             request,
             title,
-            plot.meaning,
+            meaning,
             query=asked.query.encoded(),
             image=f"{file}?{asked.permanent_query}",
             image_description=plot.title,

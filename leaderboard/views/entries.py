@@ -23,13 +23,14 @@ from leaderboard.entry_facts import (
     reliability_rows,
     value_rows,
 )
-from leaderboard.formatting import decimals_of, format_interval, format_number
+from leaderboard.formatting import deciding_interval, decimals_of, format_interval, format_number
 from leaderboard.kept import kept
 from leaderboard.plots.badge import draw_badge
 from leaderboard.plots.row_interval import RowIntervals, shared_axis
 from leaderboard.plots.svg import svg
 from leaderboard.selectors.history import history_of
 from leaderboard.selectors.rows import Row
+from leaderboard.statistics.equivalence import default_bound
 from leaderboard.views.asked import (
     newer_number,
     public_board,
@@ -83,6 +84,8 @@ def entry(request: HttpRequest, slug: str, attack: str, target_model: str) -> Ht
         "count": len(visible),
         "ranked": sum(one.rank is not None for one in visible),
         "newer": newer_number(snapshot, selectors.published_snapshot(snapshot.board)),
+        "deciding": deciding_interval(snapshot.alpha),
+        "default_bound": default_bound(board.scale_minimum, board.scale_maximum),
         "number": number,
         "interval": interval,
         "picture": interval_picture(entry, RowIntervals(axis, snapshot.bound), decimals),

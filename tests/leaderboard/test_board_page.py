@@ -419,3 +419,18 @@ def test_what_is_long_is_compressed_where_the_visitor_takes_it(client):
     for name, more in (("board-table-file", ["csv"]), ("board-plot", ["intervals"])):
         response = client.get(address(board, name, *more), headers={"accept-encoding": "gzip"})
         assert response["Content-Encoding"] == "gzip"
+
+
+@pytest.mark.parametrize(
+    ("alpha", "level", "decides"),
+    [
+        (0.05, "Below 0.05 the verdict is imperceptible", "Wholly inside the band: imperceptible"),
+        (0.01, "Below 0.01 the verdict is imperceptible", "not the drawn interval decides but that of 98 %"),
+    ],
+)
+def test_the_legend_says_which_interval_decides_at_the_board_s_level(client, alpha, level, decides):
+    board = boards.published(1, alpha=alpha).board
+    page = get(client, board)
+    assert level in page
+    assert page.count(decides) == 2  # of the column and of the plot
+    assert decides in client.get(address(board, "board-plot", "intervals")).content.decode()

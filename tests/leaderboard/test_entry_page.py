@@ -147,6 +147,27 @@ def test_an_external_result_is_marked_with_its_citation(client, board, pair):
     boards.publish_entries(board, [{**pair, "external_result": external, "flags": ["external"]}])
     text = text_of(get(client, board, pair))
     assert "External result. These ratings were collected elsewhere: Someone, 2024." in text
+    assert "participants checked, the cited work says; only the analysis was made here." in text
+    assert "in random order" not in text
+
+
+@pytest.mark.parametrize(
+    ("rules", "words"),
+    [
+        ({}, ("level 0.05", "as perceptible if its 90 % interval", "this site’s default for every board")),
+        (
+            {"alpha": 0.01, "equivalence_bound": 12},
+            ("level 0.01", "as perceptible if its 98 % interval", "The bounds were chosen for this board."),
+        ),
+    ],
+)
+def test_the_method_is_that_of_the_snapshot_s_rules(client, pair, rules, words):
+    board = boards.board(**rules)
+    boards.publish_entries(board, [pair])
+    type(board).objects.update(alpha=0.2, equivalence_bound=50)
+    text = text_of(get(client, board, pair))
+    assert [phrase for phrase in words if phrase not in text] == []
+    assert "before ratings were seen" not in text
 
 
 def test_queries_do_not_grow_with_images_or_rows(client, board, pair):
