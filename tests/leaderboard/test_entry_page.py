@@ -14,6 +14,7 @@ from leaderboard.board_plots import binned
 from leaderboard.board_table import entry_address
 from leaderboard.models import ExternalResult
 from leaderboard.results import code_version
+from leaderboard.services.external import withdraw_external_result
 from tests import factories
 from tests.leaderboard import boards
 
@@ -111,6 +112,18 @@ def test_versions_are_listed_and_lead_to_one_another(client, board, pair):
     old = get(client, board, pair, snapshot=1)
     assert "Imperceptible +4.0" in text_of(old)
     assert "The newest is 2" in old
+
+
+def test_a_version_that_was_withdrawn_is_not_listed(client, board, pair):
+    external = ExternalResult.objects.create(
+        board=board, **pair, file_sha256="0" * 64, file_bytes=1, secret="s", citation="Someone, 2024.", file="x"
+    )
+    boards.publish_entries(board, [{**pair, "difference": -60.0, "external_result": external, "flags": ["external"]}])
+    boards.publish_entries(board, [{**pair, "difference": 4.0}])
+    assert "−60.0" in text_of(get(client, board, pair))
+    withdraw_external_result(external, reason="The file was another one.")
+    page = text_of(get(client, board, pair))
+    assert ("−60.0" in page, "Snapshot 2" in page) == (False, True)
 
 
 def details_of_images(images):
