@@ -355,19 +355,6 @@ def test_snapshots_are_listed_and_compared(client, resnet):
     assert client.get(address(board, "board-snapshots"), {"older": 1, "newer": 9}).status_code == 404
 
 
-def test_the_feed_tells_of_publications_and_retractions(client, django_user_model):
-    snapshot = boards.published(1, name="Slider & co")
-    boards.published(1, name="Secret", is_public=False)
-    feed = client.get(reverse("board-feed"))
-    assert feed["Content-Type"].startswith("application/atom+xml")
-    content = feed.content.decode()
-    assert "<title>Slider &amp; co, snapshot 1</title>" in content
-    assert f"/leaderboard/{snapshot.board.slug}/?snapshot=1" in content
-    assert "Secret" not in content
-    retract(snapshot, by=django_user_model.objects.create_user("curator"), reason="Wrong scale.")
-    assert "Retracted: Wrong scale." in client.get(reverse("board-feed")).content.decode()
-
-
 def test_a_shared_link_has_a_title_and_a_picture(client):
     board = boards.published(2, name="Slider").board
     page = get(client, board)
