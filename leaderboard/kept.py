@@ -24,8 +24,15 @@ Kept = TypeVar("Kept", str, bytes)
 KEPT_SECONDS = 24 * 3600
 
 
-def kept(snapshot: Snapshot, entries: Iterable[Row], *asked: object, compute: Callable[[], Kept]) -> Kept:
-    """The value of ``compute``, or what it gave before for the same snapshot, visible entries and ``asked``."""
+def kept(
+    snapshot: Snapshot, entries: Iterable[Row], *asked: object, is_common: bool = True, compute: Callable[[], Kept]
+) -> Kept:
+    """The value of ``compute``, or what it gave before for the same snapshot, visible entries and ``asked``.
+
+    What is not common is computed and not kept: else anybody could fill the cache, which tasks wait in too.
+    """
+    if not is_common:
+        return compute()
     visible = ",".join(str(entry.pk) for entry in entries)
     parts = "\n".join(map(str, (_program(), snapshot.pk, snapshot.status, visible, *asked)))
     key = f"leaderboard-{hashlib.sha256(parts.encode()).hexdigest()}"

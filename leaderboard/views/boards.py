@@ -21,7 +21,14 @@ from leaderboard.kept import kept
 from leaderboard.models import EntryVerdict, Snapshot
 from leaderboard.plots.svg import svg
 from leaderboard.selectors.rows import Row
-from leaderboard.views.asked import Asked, NothingPublished, public_board, read_asked, refuses_unclear_queries
+from leaderboard.views.asked import (
+    Asked,
+    NothingPublished,
+    public_board,
+    read_asked,
+    refuses_unclear_queries,
+    titled,
+)
 from scooter_site.common.page_meta import page_meta
 
 LABELS = {
@@ -93,6 +100,7 @@ def board(request: HttpRequest, slug: str) -> HttpResponse:
         address,
         asked.newer,
         asked.query.encoded(),
+        is_common=asked.query.is_common,
         compute=lambda: render_to_string("leaderboard/board_body.html", _body(asked, address)),
     )
     picture = reverse("board-plot-file", args=[slug, "intervals", "png"])
@@ -102,7 +110,7 @@ def board(request: HttpRequest, slug: str) -> HttpResponse:
         "feed": reverse("board-feed"),
         **page_meta(
             request,
-            board.name,
+            titled(board.name, asked.snapshot),
             description,
             query=asked.query.encoded(),
             image=f"{picture}?{asked.permanent_query}",
@@ -179,7 +187,7 @@ def board_plot(request: HttpRequest, slug: str, name: str) -> HttpResponse:
         raise Http404("There is no such plot.")
     asked = read_asked(public_board(slug), request)
     file = reverse("board-plot-file", args=[slug, name, "png"])
-    title = f"{plot.title}: {asked.snapshot.board.name}"
+    title = titled(f"{plot.title}: {asked.snapshot.board.name}", asked.snapshot)
     meaning = plot.meaning_at(asked.snapshot.alpha)
     context = {
         "page": "leaderboard",
