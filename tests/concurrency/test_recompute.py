@@ -68,6 +68,7 @@ def test_nobody_comes_between_the_second_look_and_the_store(case, monkeypatch, i
         # On SQLite it is the transaction that keeps others out, on PostgreSQL the lock within it.
         monkeypatch.setattr(recompute, "transaction", SimpleNamespace(atomic=nullcontext))
         monkeypatch.setattr(recompute, "lock_pair", lambda row: Recomputation.objects.get(pk=row.pk))
+        monkeypatch.setattr(recompute, "lock_drafts", lambda drafts: None)
     assert overtake(case, monkeypatch, "stored_board") == ((2, 50.0) if is_locked else (1, 80.0))
 
 
