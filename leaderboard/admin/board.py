@@ -20,7 +20,13 @@ from leaderboard.admin.shared import NoteForm, decimals, question_page, recomput
 from leaderboard.models import Board, Entry, ExternalResult, Recomputation, Snapshot, SnapshotStatus
 from leaderboard.selectors.changes import Change
 from leaderboard.selectors.rows import AnyEntry
-from leaderboard.services.publication import NothingToPublish, newest_snapshot, pending_changes, publish
+from leaderboard.services.publication import (
+    NothingToPublish,
+    OutdatedDraft,
+    newest_snapshot,
+    pending_changes,
+    publish,
+)
 from leaderboard.services.requests import pairs_of_board
 from scooter_site.common.admin_tools import StayOnPage, add_url, change_url, list_url, signed_in
 from studies.protocols import protocols
@@ -117,7 +123,7 @@ class BoardAdmin(StayOnPage, ModelAdmin):
         if request.method == "POST" and form.is_valid():
             try:
                 snapshot = publish(board, by=signed_in(request), note=form.cleaned_data["note"])
-            except NothingToPublish as error:
+            except (NothingToPublish, OutdatedDraft) as error:
                 messages.error(request, str(error))
             else:
                 self.log_change(request, board, f"Published snapshot {snapshot.number}")

@@ -37,6 +37,11 @@ class Source:
     data_cutoff: datetime | None
     external: ExternalResult | None = None
 
+    @property
+    def details(self) -> dict[str, Any]:
+        """What an entry's details have that does not follow from the ratings."""
+        return {"studies": self.facts, "selection": self.board.selection}
+
 
 @dataclass(frozen=True)
 class Computed:
@@ -225,8 +230,9 @@ def _store_entry(computed: Computed, row: Recomputation, draft: Snapshot) -> tup
     of_pair = {"snapshot": draft, "attack_id": row.attack_id, "target_model_id": row.target_model_id}
     entry = Entry.objects.filter(**of_pair).first()
     if result is None and entry is not None:
-        is_changed = entry.details.get("studies") != source.facts or entry.data_cutoff != source.data_cutoff
-        entry.details["studies"], entry.data_cutoff = source.facts, source.data_cutoff
+        details = {**entry.details, **source.details}
+        is_changed = entry.details != details or entry.data_cutoff != source.data_cutoff
+        entry.details, entry.data_cutoff = details, source.data_cutoff
         if is_changed:
             entry.save(update_fields=["details", "data_cutoff"])
         return entry, is_changed
@@ -245,7 +251,7 @@ def _store_entry(computed: Computed, row: Recomputation, draft: Snapshot) -> tup
     content = source.inputs.as_gzip()
     entry.inputs.save("inputs.csv.gz", ContentFile(content), save=False)
     entry.external_result = source.external
-    entry.details = {**result.details, "studies": source.facts}
+    entry.details = {**result.details, **source.details}
     entry.inputs_sha256, entry.inputs_bytes = hashlib.sha256(content).hexdigest(), len(content)
     entry.input_digest = source.inputs.digest
     entry.code_version = code_version()
