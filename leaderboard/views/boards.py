@@ -172,7 +172,6 @@ def _fields(asked: Asked) -> list[dict[str, Any]]:
             "label": LABELS[name],
             "value": "" if (value := getattr(asked.query, name)) is None else str(value),
             "options": getattr(asked.choices, name, None),
-            "without": asked.query.encoded(**{name: getattr(BoardQuery(), name)}),
         }
         for name in FILTERS
     ]

@@ -147,6 +147,9 @@ def test_columns_can_be_chosen_and_stay_in_the_order_of_the_board(client):
 
 def test_what_a_form_sends_becomes_the_one_spelling_of_the_address(client):
     board = boards.published(1).board
+    assert '<input type="hidden" name="columns" value="rank">' in get(client, board)
+    bare = get(client, board, columns=["rank"], follow=True)
+    assert [len(cells) for cells in table_rows(bare)] == [3] * len(table_rows(bare))
     form = {"target_model": "", "family": "", "verdict": "perceptible", "year": "", "min_raters": "", "columns": "auc"}
     response = client.get(address(board), form)
     assert response.status_code == 302

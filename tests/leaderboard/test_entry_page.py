@@ -153,6 +153,16 @@ def test_images_are_shown_from_both_ends_as_far_as_the_visitor_may_see_them(clie
     assert f"<strong>{10 * 16}.0</strong> ± 9.8" in page[middle:end]
 
 
+def test_what_gave_itself_away_never_passes_as_convincing(client, board, pair):
+    names = [str(factories.modified_image(**pair).public_id) for _ in range(3)]
+    hidden = [f"foreign {number}" for number in range(3)]
+    boards.publish_entries(board, [{**pair, "details": details_of_images([*hidden, *names])}])
+    page = get(client, board, pair)
+    assert ("Most convincing" in page, "Least convincing" in page) == (False, True)
+    assert all(name in page for name in names)
+    assert "None of these images can be shown" not in page
+
+
 def test_an_external_result_is_marked_with_its_citation(client, board, pair):
     external = ExternalResult.objects.create(
         board=board, **pair, file_sha256="0" * 64, file_bytes=1, secret="s", citation="Someone, 2024.", file="x"
