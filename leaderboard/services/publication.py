@@ -71,13 +71,29 @@ def newest_snapshot(board: Board) -> Snapshot | None:
     return found.select_related("board").first()
 
 
+def draft_state(board: Board) -> str:
+    """What is told apart when somebody looks at a draft and then publishes it: the last number, and the digest."""
+    draft = board.snapshots.filter(status=SnapshotStatus.DRAFT).first()
+    if draft is None:
+        return ""
+    draft.board = board
+    return _state(_last_snapshot(board), snapshot_digest(board.rules, draft.seed, draft_entries(draft)))
+
+
 def publish(
-    board: Board, *, by: Any = None, note: str = "", only_if_changed: bool = False, pause: timedelta = timedelta(0)
+    board: Board,
+    *,
+    by: Any = None,
+    note: str = "",
+    only_if_changed: bool = False,
+    pause: timedelta = timedelta(0),
+    seen: str | None = None,
 ) -> Snapshot:
     """Copy the draft to a new snapshot, which never changes again. Raises NothingToPublish or OutdatedDraft.
 
     ``by``: the account that decided it; None is the board's policy. ``only_if_changed``: since the last snapshot,
     which may be retracted, or else the retraction would be undone. ``pause``: the least time since the last one.
+    ``seen``: the ``draft_state`` that a person decided about; another one is not published.
     """
     with transaction.atomic():
         # The lock lets one publish at a time, and keeps the board's rules as they are.
@@ -91,7 +107,10 @@ def publish(
         if not entries:
             raise NothingToPublish(f"The draft of “{board}” has no entry that anybody may see.")
         rules = board.rules
-        last = board.snapshots.exclude(number=None).order_by("-number").first()
+        last = _last_snapshot(board)
+        digest = snapshot_digest(rules, draft.seed, entries)
+        if seen is not None and seen != _state(last, digest):
+            raise OutdatedDraft(f"“{board}” has changed since you looked at its draft. Look again, and publish then.")
         if last is not None and only_if_changed and _is_as_published(last, rules, entries):
             raise NothingToPublish(f"Nothing on “{board}” has changed since its newest snapshot.")
         if last is not None and last.published_at is not None and timezone.now() < last.published_at + pause:
@@ -105,7 +124,7 @@ def publish(
             seed=draft.seed,
             data_cutoff=max((entry.data_cutoff for entry in entries if entry.data_cutoff), default=None),
             code_version=code_version(),
-            input_digest=snapshot_digest(rules, draft.seed, entries),
+            input_digest=digest,
             entry_count=len(entries),
             published_at=timezone.now(),
             published_by=by,
@@ -153,6 +172,15 @@ def snapshot_digest(rules: dict[str, Any], seed: int, entries: list[Entry]) -> s
     first = json.dumps({"rules": rules, "seed": seed}, sort_keys=True, separators=(",", ":"))
     lines = sorted(f"{entry.attack.slug},{entry.target_model.slug},{entry.input_digest}" for entry in entries)
     return hashlib.sha256("\n".join([first, *lines]).encode()).hexdigest()
+
+
+def _last_snapshot(board: Board) -> Snapshot | None:
+    """The one of the highest number, retracted or not."""
+    return board.snapshots.exclude(number=None).order_by("-number").first()
+
+
+def _state(last: Snapshot | None, digest: str) -> str:
+    return f"{last.number if last else 0}-{digest}"
 
 
 def _is_as_published(last: Snapshot, rules: dict[str, Any], entries: Sequence[Entry]) -> bool:

@@ -17,7 +17,7 @@ from leaderboard.models import Board, Entry, ExternalResult, Flag, Recomputation
 from leaderboard.results import Result, Rules, code_version, compute
 from leaderboard.selectors.freshness import as_covered
 from leaderboard.services.boards import boards_for, draft_of, lock_drafts, stored_board
-from leaderboard.services.external import external_inputs
+from leaderboard.services.external import external_inputs, refusals
 from scooter_site.common.stored_files import delete_files_after_commit
 from studies.selectors import PairState, ScaleRatings, pair_facts, pair_states, valid_ratings
 
@@ -166,12 +166,13 @@ def _sources(attack: Attack, target_model: TargetModel, states: list[PairState])
                             state.changed_at
                             for state in states
                             if (state.scale_minimum, state.scale_maximum, state.is_demo) == (minimum, maximum, is_demo)
+                            and board.protocol in ("", state.protocol)
                         ),
                     )
     for external in ExternalResult.objects.filter(
         attack=attack, target_model=target_model, withdrawn_at=None
     ).select_related("board"):
-        if external.board.slug not in found:
+        if external.board.slug not in found and not refusals(external.board, target_model):
             found[external.board.slug] = Source(
                 board=external.board, inputs=external_inputs(external), facts={}, data_cutoff=None, external=external
             )

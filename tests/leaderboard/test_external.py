@@ -70,6 +70,25 @@ def test_the_published_sets_give_the_table_of_the_field_version(board, shared_da
     assert [entry.rank for entry in entries.values()] == [1, 2, 3]
 
 
+@pytest.mark.parametrize(
+    ("rules", "field"),
+    [({"protocol": "paper"}, "board"), ({"verified_images_only": True}, "board"), ({}, "target_model")],
+)
+def test_a_board_that_does_not_take_it_refuses_it_and_drops_it(board, rules, field):
+    external = add(board)
+    compute(external)
+    assert Entry.objects.count() == 1
+    type(board).objects.update(**rules)
+    if not rules:
+        board.target_models.add(factories.target_model())
+    board.refresh_from_db()
+    with pytest.raises(ValidationError) as error:
+        add(board)
+    assert list(error.value.message_dict) == [field]
+    compute(external)
+    assert not Entry.objects.exists()
+
+
 def test_a_participant_cannot_be_told_by_the_published_id(board):
     external = add(board, b"rating,pid,image_type,image_id\n2,60a1b2c3d4e5f60718293a4b,modified,=cmd()\n")
     compute(external)
