@@ -4,6 +4,8 @@ import json
 
 import pytest
 from django.core.exceptions import ValidationError
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from leaderboard import selectors
 from leaderboard.inputs import read_inputs
@@ -157,3 +159,12 @@ def test_own_ratings_go_before_those_from_elsewhere(board):
     entry = Entry.objects.get()
     assert (entry.external_result, entry.mean_modified) == (None, 1.0)
     assert "external" not in entry.flags
+
+
+def test_rows_come_with_their_sources_in_one_query(board):
+    for _ in range(2):
+        compute(add(board))
+    publish(board)
+    with CaptureQueriesContext(connection) as queries:
+        cited = [row.external_result.citation for row in selectors.published_rows()]
+    assert (cited, len(queries)) == (["Somebody (2024)."] * 2, 1)

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.cache import cache
 from django.core.exceptions import ValidationError
 from django.core.management import call_command
 from django.db import DatabaseError, connection, transaction
@@ -148,6 +149,14 @@ def test_few_raters_are_ranked_or_not_as_the_board_says():
     assert [(entry.participants, entry.rank) for entry in found] == [(10, 1), (9, None)]
 
 
+def test_of_those_without_a_rank_what_could_not_be_estimated_comes_last():
+    board = boards.board(minimum_participants=10, ranks_few_raters=False)
+    differences = [None, 7.0, -2.0]
+    boards.publish_entries(board, [{"difference": value, "participants": 9} for value in differences])
+    found = selectors.visible_entries(selectors.published_snapshot(board))
+    assert [(entry.difference, entry.rank) for entry in found] == [(-2.0, None), (7.0, None), (None, None)]
+
+
 def test_nothing_to_publish_is_said(snapshot):
     with pytest.raises(NothingToPublish, match="no results yet"):
         publish(boards.board())
@@ -275,6 +284,14 @@ class TestWhatNobodyMaySee:
         assert selectors.entries_of_target_model(hidden.target_model) == found
         assert hidden not in selectors.published_rows()
         assert all(change.entry.attack_id != hidden.attack_id for change in selectors.changes_between(None, snapshot))
+
+    def test_disappears_while_the_cache_is_away(self, snapshot, hidden, monkeypatch):
+        def away(*args, **kwargs):
+            raise ConnectionError("no cache")
+
+        for name in ("get", "set", "get_or_set"):
+            monkeypatch.setattr(cache, name, away)
+        assert [entry.rank for entry in selectors.visible_entries(snapshot)] == [1, 2]
 
     def test_is_not_published_again(self, snapshot, hidden):
         newer = publish(snapshot.board)
