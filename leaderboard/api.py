@@ -24,7 +24,9 @@ from scooter_site.common.filters import BooleanFilter, IntegerFilter, SlugFilter
 class BoardSerializer(serializers.ModelSerializer[Board]):
     """What is compared: one rating scale, and the bounds within which a difference counts as none."""
 
-    equivalence_bound = serializers.FloatField(source="bound", read_only=True, help_text="In points, to each side.")
+    equivalence_bound = serializers.FloatField(
+        source="bound", read_only=True, help_text="In points, to each side, as from now on; snapshots have their own."
+    )
 
     class Meta:
         model = Board
@@ -54,12 +56,23 @@ class SnapshotSerializer(serializers.ModelSerializer[Snapshot]):
         ]
 
 
+class BoardOfEntrySerializer(serializers.ModelSerializer[Board]):
+    """Which board an entry is on. The bounds that it was tested against are those of its snapshot."""
+
+    class Meta:
+        model = Board
+        fields = ["slug", "name", "description", "scale_minimum", "scale_maximum", "is_demo"]
+
+
 class SnapshotOfEntrySerializer(serializers.ModelSerializer[Snapshot]):
-    """Which snapshot an entry is from."""
+    """Which snapshot an entry is from, and what its verdict follows from."""
+
+    equivalence_bound = serializers.FloatField(source="bound", read_only=True, help_text="In points, to each side.")
+    alpha = serializers.FloatField(read_only=True, help_text="Level of each of the two one-sided tests.")
 
     class Meta:
         model = Snapshot
-        fields = ["number", "status", "published_at", "input_digest"]
+        fields = ["number", "status", "published_at", "input_digest", "equivalence_bound", "alpha"]
 
 
 class EntrySerializer(serializers.ModelSerializer[Entry]):
@@ -67,7 +80,7 @@ class EntrySerializer(serializers.ModelSerializer[Entry]):
     higher meaning "more certain that the image is modified"; null where a value is not defined.
     """
 
-    board = BoardSerializer(source="snapshot.board", read_only=True)
+    board = BoardOfEntrySerializer(source="snapshot.board", read_only=True)
     snapshot = SnapshotOfEntrySerializer(read_only=True)
     attack = serializers.CharField(source="attack.slug", read_only=True)
     attack_name = serializers.CharField(source="attack.name", read_only=True)

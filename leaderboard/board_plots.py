@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from leaderboard.board_table import entry_address
-from leaderboard.formatting import decimals_of, format_interval, format_number
+from leaderboard.columns import decision
+from leaderboard.formatting import decimals_of, format_interval, format_number, format_percent
 from leaderboard.models import Snapshot
 from leaderboard.plots.distributions import draw_distributions
 from leaderboard.plots.drawing import Drawing, has_letters_of
@@ -29,6 +30,10 @@ class BoardPlot:
     meaning: str
     draw: Callable[[Snapshot, Sequence[Row]], Drawing]
     has_points: Callable[[Sequence[Row]], bool] = bool
+
+    def meaning_at(self, alpha: float) -> str:
+        """What the plot shows where each one-sided test is at this level."""
+        return self.meaning.format(decision=decision(alpha))
 
 
 def drawable(entry: Row) -> Row:
@@ -102,7 +107,7 @@ def scatter(snapshot: Snapshot, entries: Sequence[Row]) -> Drawing:
             verdict=entry.verdict,
             difference=entry.difference,
             success=entry.attack_success_rate,
-            value_text=f"{_value_text(entry, decimals)}, fools the model {100 * entry.attack_success_rate:.0f} %",
+            value_text=f"{_value_text(entry, decimals)}, fools the model {format_percent(entry.attack_success_rate)}",
             address=entry_address(entry),
         )
         for entry in entries
@@ -117,8 +122,8 @@ BOARD_PLOTS = {
         BoardPlot(
             "intervals",
             "Differences with their intervals",
-            "Every pair's difference with its 90 % interval. An interval within the shaded band: imperceptible. "
-            "Outside it: perceptible. Across an edge: inconclusive.",
+            "Every pair's difference with its 90 % interval, and the shaded band that counts as no difference. "
+            "{decision}",
             intervals,
         ),
         BoardPlot(
@@ -144,7 +149,7 @@ def distributions(entry: Row, details: dict[str, Any]) -> Drawing:
     """How often each part of the scale was chosen, for both kinds."""
     board = entry.snapshot.board
     counts = binned(details.get("distributions", {}), board.scale_minimum, board.scale_maximum)
-    title = f"{entry}: ratings of clean and modified images"
+    title = f"{_title_of(entry)}: ratings of clean and modified images"
     return draw_distributions(
         counts["clean"], counts["modified"], minimum=_edges(board)[0], maximum=_edges(board)[1], title=title
     )
@@ -172,15 +177,20 @@ def binned(distributions: dict[str, Any], minimum: int, maximum: int) -> dict[st
 
 
 def image_effects(entry: Row, details: dict[str, Any]) -> Drawing:
-    """Predicted mean answers to single images of both kinds."""
+    """Predicted mean answers to single images of both kinds; of very many, as far as the entry keeps them."""
+    kinds = details.get("images", {})
     effects = [
         Effect(kind == "modified", image["mean"], image["standard_error"])
-        for kind, found in details.get("images", {}).items()
+        for kind, found in kinds.items()
         for image in found["images"]
     ]
     board = entry.snapshot.board
     return draw_image_effects(
-        effects, minimum=board.scale_minimum, maximum=board.scale_maximum, title=f"{entry}: answers to single images"
+        effects,
+        counts={kind == "modified": kinds[kind]["count"] if kind in kinds else 0 for kind in ("clean", "modified")},
+        minimum=board.scale_minimum,
+        maximum=board.scale_maximum,
+        title=f"{_title_of(entry)}: answers to single images",
     )
 
 
@@ -188,7 +198,7 @@ def participants(entry: Row, details: dict[str, Any]) -> Drawing:
     """Each participant's own difference."""
     differences = details.get("participants", {}).get("mean_differences", [])
     return draw_participants(
-        differences, bound=entry.snapshot.bound, title=f"{entry}: differences of single participants"
+        differences, bound=entry.snapshot.bound, title=f"{_title_of(entry)}: differences of single participants"
     )
 
 
@@ -200,7 +210,12 @@ ENTRY_PLOTS: dict[str, Callable[[Row, dict[str, Any]], Drawing]] = {
 
 
 def _title(snapshot: Snapshot) -> str:
-    return f"{snapshot.board.name}, snapshot {snapshot.number}"
+    return f"{snapshot.board.name}, {snapshot.label}"
+
+
+def _title_of(entry: Row) -> str:
+    """An entry's plots stand in papers without their page: what was retracted says so."""
+    return f"{entry} (retracted)" if entry.snapshot.is_retracted else str(entry)
 
 
 def heat_map_table(snapshot: Snapshot, entries: Sequence[Row]) -> tuple[list[str], list[tuple[str, list[str]]]]:

@@ -44,6 +44,11 @@ class BoardQuery:
     def is_filtered(self) -> bool:
         return any(getattr(self, name) not in ("", None) for name in FILTERS)
 
+    @property
+    def is_common(self) -> bool:
+        """Whether it is one of the few that many ask for; filters and chosen columns have no end of combinations."""
+        return not self.is_filtered and self.columns == DEFAULT_KEYS
+
     def encoded(self, **changes: Any) -> str:
         """The query string of this query with some changes; empty when everything is as it comes."""
         wanted, plain = replace(self, **changes), BoardQuery()

@@ -27,12 +27,16 @@ def _cite(key: str, title: str, snapshot: Snapshot, address: str) -> str:
         "misc",
         key,
         {
-            "title": title,
+            "title": f"Retracted: {title}" if snapshot.is_retracted else title,
             "author": PUBLISHER,
             "year": str(published.year),
             "month": published.strftime("%b").lower(),
-            "note": f"Board {snapshot.board.name}, snapshot {snapshot.number} of {published:%Y-%m-%d}, "
-            f"input digest {snapshot.input_digest[:16]}",
+            "note": f"Board {snapshot.board.name}, snapshot {snapshot.number} of {published:%Y-%m-%d}"
+            f"{_retraction(snapshot)}, input digest {snapshot.input_digest[:16]}",
             "url": address,
         },
     )
+
+
+def _retraction(snapshot: Snapshot) -> str:
+    return f", retracted on {snapshot.retracted_at:%Y-%m-%d}" if snapshot.retracted_at else ""

@@ -5,7 +5,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from leaderboard.formatting import format_interval, format_number, format_p_value, format_percent, format_range
+from leaderboard.formatting import (
+    deciding_interval,
+    format_interval,
+    format_number,
+    format_p_value,
+    format_percent,
+    format_range,
+)
 from leaderboard.selectors.rows import Row
 
 Show = Callable[[Row, int], str]  # of an entry, with so many decimals for values in points
@@ -13,7 +20,10 @@ Show = Callable[[Row, int], str]  # of an entry, with so many decimals for value
 
 @dataclass(frozen=True)
 class Column:
-    """``show`` and ``note`` (a smaller second line) give plain text; ``order`` what rows are sorted by."""
+    """``show`` and ``note`` (a smaller second line) give plain text; ``order`` what rows are sorted by.
+
+    In ``meaning``, {alpha} and {decision} stand for what the board's level of the tests makes of them.
+    """
 
     key: str
     name: str
@@ -23,6 +33,18 @@ class Column:
     note: Show | None = None
     is_number: bool = True
     is_default: bool = False
+
+    def meaning_at(self, alpha: float) -> str:
+        """What the column means where each one-sided test is at this level."""
+        return self.meaning.format(alpha=f"{alpha:g}", decision=decision(alpha))
+
+
+def decision(alpha: float) -> str:
+    """How the drawn interval of 90 % and the band of the bounds make a verdict; at most levels another one does."""
+    found = "wholly inside the band: imperceptible; wholly outside: perceptible; across an edge: inconclusive."
+    if (deciding := deciding_interval(alpha)) == "90 %":
+        return f"{found[0].upper()}{found[1:]}"
+    return f"Each test is at the level {alpha:g}, so not the drawn interval decides but that of {deciding}: {found}"
 
 
 def _points(field: str, entry: Row, decimals: int) -> str:
@@ -111,8 +133,8 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "interval",
         "Interval",
-        "The difference and its 90 % interval, drawn. The shaded band is the range that counts as no difference, fixed "
-        "before ratings were seen. Wholly inside the band: imperceptible. Wholly outside: perceptible.",
+        "The difference and its 90 % interval, drawn. The shaded band is the range that counts as no difference. "
+        "{decision}",
         lambda entry, decimals: format_interval(entry.ci90_low, entry.ci90_high, decimals),
         order=_size_of_difference,
         is_number=False,
@@ -198,7 +220,7 @@ COLUMNS: tuple[Column, ...] = (
         "p_value",
         "p",
         "The p value of the two one-sided tests: how likely so small a difference would be if the true one lay at the "
-        "bound. Below 0.05 the verdict is imperceptible.",
+        "bound. Below {alpha} the verdict is imperceptible.",
         lambda entry, _: format_p_value(entry.p_value),
         order=lambda entry: entry.p_value,
     ),

@@ -130,8 +130,11 @@ def image_extremes(details: dict[str, Any], visible: QuerySet[Image], decimals: 
         image.pk: image
         for image in visible.filter(pk__in={image.source_id for image in images.values() if image.source_id})
     }
-    seen = [found for found in ordered if _uuid(found["image"]) in images]
-    half = min(IMAGES_SHOWN, (len(seen) + 1) // 2)
+    # Halves of all, whoever looks: what gave itself away does not pass as convincing where only that is visible.
+    middle = (len(ordered) + 1) // 2
+    convincing, conspicuous = (
+        [found for found in half if _uuid(found["image"]) in images] for half in (ordered[:middle], ordered[middle:])
+    )
 
     def pictured(found: dict[str, Any]) -> Pictured:
         image = images[UUID(found["image"])]
@@ -145,8 +148,8 @@ def image_extremes(details: dict[str, Any], visible: QuerySet[Image], decimals: 
         )
 
     return {
-        "convincing": [pictured(found) for found in seen[:half]],
-        "conspicuous": [pictured(found) for found in reversed(seen[half:][-IMAGES_SHOWN:])],
+        "convincing": [pictured(found) for found in convincing[:IMAGES_SHOWN]],
+        "conspicuous": [pictured(found) for found in reversed(conspicuous[-IMAGES_SHOWN:])],
     }
 
 

@@ -102,7 +102,7 @@ def as_latex(snapshot: Snapshot, entries: Sequence[Row], query: BoardQuery, whol
         rows.append(cells)
     published = snapshot.published_at
     caption = (
-        f"{board.name}, snapshot {snapshot.number} of {published:%Y-%m-%d}: difference of the mean ratings of modified "
+        f"{board.name}, {snapshot.label} of {published:%Y-%m-%d}: difference of the mean ratings of modified "
         f"and clean images in points of the scale from {board.scale_minimum} to {board.scale_maximum}; equivalence "
         f"bounds ±{snapshot.bound:g}."
     )

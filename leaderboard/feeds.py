@@ -1,11 +1,13 @@
-"""The Atom feed of published snapshots."""
+"""The Atom feed of published and retracted snapshots."""
 
 from datetime import datetime
 
 from django.contrib.syndication.views import Feed
 from django.db.models import QuerySet
+from django.db.models.functions import Coalesce
 from django.urls import reverse, reverse_lazy
 from django.utils.feedgenerator import Atom1Feed
+from django.utils.html import escape
 
 from leaderboard.models import Snapshot, SnapshotStatus
 
@@ -13,7 +15,10 @@ NEWEST = 50
 
 
 class SnapshotFeed(Feed):
-    """The newest snapshots of all public boards. A retracted one stays, and says so."""
+    """What happened last on all public boards: publications, and retractions, however old what they retract.
+
+    Demonstrations, which may publish every few minutes, are left out.
+    """
 
     feed_type = Atom1Feed
     title = "Scooter: published leaderboards"
@@ -22,17 +27,20 @@ class SnapshotFeed(Feed):
     feed_url = reverse_lazy("board-feed")
 
     def items(self) -> QuerySet[Snapshot]:
-        found = Snapshot.objects.exclude(status=SnapshotStatus.DRAFT).filter(board__is_public=True)
-        return found.select_related("board").order_by("-published_at", "-pk")[:NEWEST]
+        found = Snapshot.objects.exclude(status=SnapshotStatus.DRAFT).filter(
+            board__is_public=True, board__is_demo=False
+        )
+        last_change = Coalesce("retracted_at", "published_at")
+        return found.select_related("board").order_by(last_change.desc(), "-pk")[:NEWEST]
 
     def item_title(self, item: Snapshot) -> str:
-        retracted = " (retracted)" if item.status == SnapshotStatus.RETRACTED else ""
-        return f"{item.board.name}, snapshot {item.number}{retracted}"
+        return f"{item.board.name}, {item.label}"
 
     def item_description(self, item: Snapshot) -> str:
-        if item.status == SnapshotStatus.RETRACTED:
-            return f"Retracted: {item.retraction_reason}"
-        return item.note or f"Snapshot {item.number} of {item.board.name} was published."
+        # Atom's summaries are HTML; what people write is not.
+        if item.is_retracted:
+            return escape(f"Retracted: {item.retraction_reason}")
+        return escape(item.note or f"Snapshot {item.number} of {item.board.name} was published.")
 
     def item_link(self, item: Snapshot) -> str:
         return f"{reverse('board', args=[item.board.slug])}?snapshot={item.number}"

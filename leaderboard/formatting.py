@@ -39,6 +39,11 @@ def format_percent(share: float | None) -> str:
     return f"{100 * share:.0f} %"
 
 
+def deciding_interval(alpha: float) -> str:
+    """The confidence of the interval that a verdict follows from: two one-sided tests leave out alpha at either end."""
+    return f"{100 * (1 - 2 * alpha):.4g} %"
+
+
 def format_p_value(value: float | None) -> str:
     """Three decimals; very small ones as smaller than the last of them."""
     if value is None:

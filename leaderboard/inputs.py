@@ -5,9 +5,10 @@ CSV in UTF-8, compressed with gzip, one line per valid rating:
     attack,target_model,participant,image,kind,rating,source,misleads
 
 ``attack`` and ``target_model`` are slugs. ``participant`` and ``image`` are public ids, which say nothing about a
-person or a file. ``kind`` is modified or clean; ``rating`` is in points of the scale, "higher = more certain that the
-image is modified"; ``source`` is the id of the clean image that a modified one was made from, and ``misleads`` 1 or 0:
-whether the target model takes it for another class (either is empty where it is not known).
+person or a file; only images of external results have the ids of the file that was uploaded. ``kind`` is modified or
+clean; ``rating`` is in points of the scale, "higher = more certain that the image is modified"; ``source`` is the id of
+the clean image that a modified one was made from, and ``misleads`` 1 or 0: whether the target model takes it for
+another class (either is empty where it is not known).
 
 The ratings of one pair are one gzip member without a header; members in a row are again a gzip file, so that the
 download of a snapshot is a header and the stored files of its entries. No Django here.

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import scipy
+from scipy import stats
 
 from leaderboard.inputs import InputRating, Inputs
 from leaderboard.statistics.analysis import Analysis, RatingScale, analyse
@@ -221,7 +222,8 @@ def _model_details(model: MixedModel | None) -> dict[str, Any] | None:
 def _turned(found: MeanDifference | None) -> dict[str, Any] | None:
     if found is None:
         return None
-    half = found.equivalence.supported_bound - abs(found.difference)
+    # Of 90 % whatever the tests' level is, as the model's own.
+    half = float(stats.t.ppf(0.95, found.degrees_of_freedom)) * found.standard_error
     return {
         "count": found.count,
         "difference": -found.difference,

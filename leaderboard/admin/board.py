@@ -16,11 +16,18 @@ from unfold.contrib.filters.admin import BooleanRadioFilter, ChoicesDropdownFilt
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from leaderboard.admin.shared import NoteForm, decimals, question_page, recompute_soon
+from leaderboard.admin.shared import PublishForm, decimals, looked_at, question_page, recompute_soon
 from leaderboard.models import Board, Entry, ExternalResult, Recomputation, Snapshot, SnapshotStatus
 from leaderboard.selectors.changes import Change
 from leaderboard.selectors.rows import AnyEntry
-from leaderboard.services.publication import NothingToPublish, newest_snapshot, pending_changes, publish
+from leaderboard.services.publication import (
+    NothingToPublish,
+    OutdatedDraft,
+    draft_state,
+    newest_snapshot,
+    pending_changes,
+    publish,
+)
 from leaderboard.services.requests import pairs_of_board
 from scooter_site.common.admin_tools import StayOnPage, add_url, change_url, list_url, signed_in
 from studies.protocols import protocols
@@ -93,7 +100,7 @@ class BoardAdmin(StayOnPage, ModelAdmin):
             pairs = pairs_of_board(form.instance)
             recompute_soon(pairs)
             if pairs:
-                messages.info(request, f"{_pairs(len(pairs))} will be recomputed by the new rules.")
+                messages.info(request, f"{_pairs(len(pairs))} will be recomputed by the new rules within seconds.")
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
@@ -113,11 +120,14 @@ class BoardAdmin(StayOnPage, ModelAdmin):
     def publish_view(self, request: HttpRequest, board_id: int) -> HttpResponse:
         """Asked for with GET, what would change; with POST, the deed."""
         board = self._board(request, board_id, "leaderboard.publish_board")
-        form = NoteForm(request.POST if request.method == "POST" else None)
+        # Read before the changes that the page shows: what comes in between is noticed.
+        form = PublishForm(request.POST if request.method == "POST" else None, initial={"seen": draft_state(board)})
         if request.method == "POST" and form.is_valid():
             try:
-                snapshot = publish(board, by=signed_in(request), note=form.cleaned_data["note"])
-            except NothingToPublish as error:
+                snapshot = publish(
+                    board, by=signed_in(request), note=form.cleaned_data["note"], seen=form.cleaned_data["seen"]
+                )
+            except (NothingToPublish, OutdatedDraft) as error:
                 messages.error(request, str(error))
             else:
                 self.log_change(request, board, f"Published snapshot {snapshot.number}")
@@ -140,7 +150,7 @@ class BoardAdmin(StayOnPage, ModelAdmin):
         if request.method == "POST":
             pairs = pairs_of_board(board)
             recompute_soon(pairs)
-            messages.success(request, f"{_pairs(len(pairs))} will be recomputed within seconds.")
+            messages.success(request, f"{looked_at(len(pairs))}.")
         return HttpResponseRedirect(change_url(board))
 
     def _board(self, request: HttpRequest, board_id: int, permission: str) -> Board:

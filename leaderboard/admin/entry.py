@@ -12,7 +12,8 @@ from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownFilter
 from unfold.decorators import display
 
-from leaderboard.admin.shared import decimals, recompute_soon
+from leaderboard.admin.shared import decimals, looked_at, recompute_soon
+from leaderboard.formatting import format_interval
 from leaderboard.models import Entry
 from leaderboard.selectors.entries import HEAVY_FIELDS
 from scooter_site.common.admin_tools import ReadOnlyAdmin
@@ -42,7 +43,6 @@ class EntryAdmin(ReadOnlyAdmin, ModelAdmin):
     list_filter = (
         ("snapshot__board", RelatedDropdownFilter),
         ("snapshot__status", ChoicesDropdownFilter),
-        ("snapshot", RelatedDropdownFilter),
         ("attack", RelatedDropdownFilter),
         ("target_model", RelatedDropdownFilter),
         ("verdict", ChoicesDropdownFilter),
@@ -113,8 +113,7 @@ class EntryAdmin(ReadOnlyAdmin, ModelAdmin):
         recompute_soon(pairs)
         self.message_user(
             request,
-            f"{len(pairs)} pair{'' if len(pairs) == 1 else 's'} will be recomputed within seconds, in the drafts; what "
-            "is published stays as it is.",
+            f"{looked_at(len(pairs))}, in the drafts; what is published stays as it is.",
             messages.SUCCESS,
         )
 
@@ -124,15 +123,15 @@ class EntryAdmin(ReadOnlyAdmin, ModelAdmin):
 
     @display(description="90 % interval")
     def interval(self, entry: Entry) -> str:
-        return _interval(entry.ci90_low, entry.ci90_high)
+        return format_interval(entry.ci90_low, entry.ci90_high, 2)
 
     @display(description="95 % interval")
     def interval95(self, entry: Entry) -> str:
-        return _interval(entry.ci95_low, entry.ci95_high)
+        return format_interval(entry.ci95_low, entry.ci95_high, 2)
 
     @display(description="95 % interval of the AUC")
     def auc_interval(self, entry: Entry) -> str:
-        return _interval(entry.auc_low, entry.auc_high)
+        return format_interval(entry.auc_low, entry.auc_high, 2)
 
     @display(description="ranks with 90 % probability")
     def ranks_between(self, entry: Entry) -> str:
@@ -157,7 +156,3 @@ class EntryAdmin(ReadOnlyAdmin, ModelAdmin):
     @display(description="as stored")
     def details_shown(self, entry: Any) -> SafeString:
         return format_html('<pre class="scooter-citation">{}</pre>', json.dumps(entry.details, indent=1)[:20000])
-
-
-def _interval(low: float | None, high: float | None) -> str:
-    return "–" if low is None else f"{decimals(low)} to {decimals(high)}"

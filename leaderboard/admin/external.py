@@ -19,6 +19,7 @@ from leaderboard.services.external import (
     LARGEST_FILE,
     add_external_result,
     read_external,
+    refusals,
     withdraw_external_result,
 )
 from leaderboard.statistics.ratings_file import UnreadableRatings
@@ -47,7 +48,7 @@ class ExternalResultForm(forms.ModelForm):
         help_texts = {
             "board": "Its scale must be that of the ratings.",
             "file": "CSV in UTF-8 with the columns rating, pid, image_type (modified, real or clean) and image_id. The "
-            "ids of participants are never published.",
+            "ids of participants are never published; image_id is, as it is written in the file.",
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -58,6 +59,10 @@ class ExternalResultForm(forms.ModelForm):
     def clean(self) -> dict[str, Any]:
         given = super().clean() or {}
         file, board = given.get("file"), given.get("board")
+        if board is not None and given.get("target_model") is not None:
+            for field, reason in refusals(board, given["target_model"]).items():
+                self.add_error(field, reason)
+            board = given.get("board")
         if file is None or board is None or not given.get("high_means"):
             return given
         if file.size > LARGEST_FILE:

@@ -1,12 +1,12 @@
 """What waits to be computed, and what failed."""
 
 from django.contrib import admin, messages
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
-from leaderboard.admin.shared import recompute_soon
+from leaderboard.admin.shared import looked_at, recompute_soon
 from leaderboard.models import Recomputation
 from scooter_site.common.admin_tools import ReadOnlyAdmin
 
@@ -19,7 +19,8 @@ class RecomputationAdmin(ReadOnlyAdmin, ModelAdmin):
     list_display_links = None
     list_select_related = ("attack", "target_model")
     search_fields = ("attack__name", "target_model__name")
-    ordering = ("-failures", "-requested_at", "pk")
+    # PostgreSQL takes nothing for the largest value: what waits would stand below what does not.
+    ordering = ("-failures", F("requested_at").desc(nulls_last=True), "pk")
     actions = ("recompute_now",)
 
     def has_recompute_permission(self, request: HttpRequest) -> bool:
@@ -29,7 +30,7 @@ class RecomputationAdmin(ReadOnlyAdmin, ModelAdmin):
     def recompute_now(self, request: HttpRequest, queryset: QuerySet[Recomputation]) -> None:
         pairs = sorted(queryset.order_by().values_list("attack_id", "target_model_id"))
         recompute_soon(pairs)
-        self.message_user(request, f"{len(pairs)} will be recomputed within seconds.", messages.SUCCESS)
+        self.message_user(request, f"{looked_at(len(pairs))}.", messages.SUCCESS)
 
     @display(description="status", label={"Up to date": "success", "Waits": "info", "Failed": "danger"})
     def state(self, row: Recomputation) -> str:

@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from unfold.widgets import UnfoldAdminTextareaWidget
 
+from leaderboard.formatting import format_number
 from leaderboard.services.requests import Pair, request_recomputation
 from leaderboard.tasks import recompute_pair
 from scooter_site.common.tasks import enqueue
@@ -29,11 +30,23 @@ class NoteForm(forms.Form):
     )
 
 
+class PublishForm(NoteForm):
+    """Bound to the draft that the page showed: a click that comes late, or twice, publishes nothing else."""
+
+    seen = forms.CharField(widget=forms.HiddenInput, required=False)
+
+
 def recompute_soon(pairs: list[Pair]) -> None:
     """Have these pairs computed anew, once the transaction has committed."""
     for pair in pairs:
         request_recomputation(*pair)
         enqueue(recompute_pair, *pair)
+
+
+def looked_at(count: int) -> str:
+    """What asking for these pairs does: equal ratings, rules and program give the result that is there."""
+    pairs = f"{count} pair{'' if count == 1 else 's'}"
+    return f"{pairs} will be looked at within seconds, and computed where ratings, rules or program have changed"
 
 
 def question_page(request: HttpRequest, model_admin: Any, template: str, title: str, **context: Any) -> HttpResponse:
@@ -44,7 +57,5 @@ def question_page(request: HttpRequest, model_admin: Any, template: str, title: 
 
 
 def decimals(value: float | None, *, signed: bool = False) -> str:
-    """A value in points, with a true minus sign."""
-    if value is None:
-        return "–"
-    return f"{value:{'+' if signed else ''}.2f}".replace("-", "\N{MINUS SIGN}")
+    """A value in points, to two places on any scale."""
+    return format_number(value, 2, always_signed=signed)

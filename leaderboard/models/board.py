@@ -97,16 +97,20 @@ class Board(models.Model):
         return default_bound(self.scale_minimum, self.scale_maximum)
 
     @property
+    def selection(self) -> dict[str, object]:
+        """Which of the ratings on its scale are taken; the target models apart, which take whole pairs or none."""
+        return {"protocol": self.protocol, "verified_images_only": self.verified_images_only}
+
+    @property
     def rules(self) -> dict[str, object]:
         """Everything that a result depends on besides the ratings; a published snapshot keeps it."""
         return {
             "scale_minimum": self.scale_minimum,
             "scale_maximum": self.scale_maximum,
-            "protocol": self.protocol,
+            **self.selection,
             "target_models": sorted(self.target_models.values_list("slug", flat=True)) if self.pk else [],
             "equivalence_bound": self.bound,
             "alpha": self.alpha,
             "minimum_participants": self.minimum_participants,
             "ranks_few_raters": self.ranks_few_raters,
-            "verified_images_only": self.verified_images_only,
         }

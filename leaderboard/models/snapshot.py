@@ -78,6 +78,20 @@ class Snapshot(models.Model):
         return self.status == SnapshotStatus.DRAFT
 
     @property
+    def is_retracted(self) -> bool:
+        return self.status == SnapshotStatus.RETRACTED
+
+    @property
+    def label(self) -> str:
+        """Its number, and whether it still counts: whatever tells of a snapshot says both."""
+        return f"snapshot {self.number}{' (retracted)' if self.is_retracted else ''}"
+
+    @property
     def bound(self) -> float:
         """The equivalence bound in points that its entries were tested against."""
         return float(self.rules["equivalence_bound"]) if self.rules else self.board.bound
+
+    @property
+    def alpha(self) -> float:
+        """The level of each of the two one-sided tests that its verdicts follow from."""
+        return float(self.rules["alpha"]) if self.rules else self.board.alpha

@@ -1,4 +1,4 @@
-"""A drawing as PNG. Pure; drawn with Pillow, three times as large and reduced, so that edges are smooth."""
+"""A drawing as PNG. Pure; drawn with Pillow, larger and reduced, so that edges are smooth."""
 
 import io
 import itertools
@@ -23,19 +23,26 @@ from leaderboard.plots.drawing import (
 
 SCALE = 2  # pixels per user unit: sharp on a projector and on a screen of high density
 OVERSAMPLING = 3  # finer while shapes are drawn, which Pillow does not smooth
-LARGEST_SIDE = 8000  # pixels; a plot of very many rows is drawn at a smaller scale instead
+# A plot of very many rows is drawn less fine instead: its longer side in the file, and all pixels while it is drawn.
+LARGEST_SIDE = 8000
+MOST_PIXELS = 30_000_000  # of three bytes; anybody may ask for a plot, and several at once
 
 
 def png(drawing: Drawing) -> bytes:
     """The drawing on white paper, in SCALE pixels per user unit (less where it would become too large)."""
-    return _png(drawing, min(SCALE, LARGEST_SIDE / (max(drawing.width, drawing.height) + 2 * MARGIN)))
+    width, height = drawing.width + 2 * MARGIN, drawing.height + 2 * MARGIN
+    scale = min(SCALE, LARGEST_SIDE / max(width, height))
+    finest = math.sqrt(MOST_PIXELS / (width * height))
+    # Edges first, which stay smooth at two; then the scale.
+    oversampling = OVERSAMPLING if scale * OVERSAMPLING <= finest else 2
+    return _png(drawing, min(scale, finest / oversampling), oversampling)
 
 
-def _png(drawing: Drawing, scale: float) -> bytes:
-    canvas = _Canvas(drawing, scale * OVERSAMPLING)
+def _png(drawing: Drawing, scale: float, oversampling: int) -> bytes:
+    canvas = _Canvas(drawing, scale * oversampling)
     for shape in drawing.shapes:
         canvas.draw(shape)
-    image = canvas.image.reduce(OVERSAMPLING)
+    image = canvas.image.reduce(oversampling)
     # Text last and at its final size, where the font's own smoothing is best.
     canvas = _Canvas(drawing, scale, image)
     for shape in drawing.shapes:

@@ -4,15 +4,14 @@ Who may see an image can change at any time, while a snapshot never does. So the
 are left out whenever entries are read, and the ranks of the others close up.
 """
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-from django.core.cache import cache
 from django.db.models import QuerySet
 from django.db.models.fields.files import FieldFile
 
 from imagedb.models import Attack, TargetModel
+from leaderboard.kept import kept
 from leaderboard.models import Entry, Snapshot
 from leaderboard.selectors.boards import published_snapshots
 from leaderboard.selectors.rows import AnyEntry, Row, is_hidden, read_rows
@@ -21,7 +20,6 @@ from leaderboard.statistics.placing import Place, Scored, place_all
 
 # What lists of entries leave in the database.
 HEAVY_FIELDS = ("details", "rank_probabilities")
-PLACES_ARE_KEPT_SECONDS = 24 * 3600
 
 
 def visible_entries(snapshot: Snapshot) -> list[Row]:
@@ -48,7 +46,7 @@ def published_entries() -> list[Row]:
 def published_rows() -> QuerySet[Entry]:
     """The rows of these as they are stored: with the ranks of the time when the snapshot was published."""
     rows = Entry.objects.filter(snapshot__in=published_snapshots().order_by()).exclude(is_hidden())
-    return rows.select_related("snapshot__board", "attack", "target_model").defer(*HEAVY_FIELDS)
+    return rows.select_related("snapshot__board", "attack", "target_model", "external_result").defer(*HEAVY_FIELDS)
 
 
 def entries_of_attack(attack: Attack) -> list[Row]:
@@ -111,17 +109,15 @@ def _visible(entries: Sequence[Row]) -> list[Row]:
     return sorted(visible, key=in_order)
 
 
-def in_order(entry: AnyEntry) -> tuple[bool, float, str, str]:
-    """Sorts entries as a board shows them."""
-    unranked = entry.rank is None
-    return (unranked, abs(entry.difference or 0), entry.attack.name.casefold(), entry.target_model.name.casefold())
+def in_order(entry: AnyEntry) -> tuple[bool, bool, float, str, str]:
+    """Sorts entries as a board shows them: of those without a rank, too, what could not be estimated comes last."""
+    names = (entry.attack.name.casefold(), entry.target_model.name.casefold())
+    return (entry.rank is None, entry.difference is None, abs(entry.difference or 0), *names)
 
 
 def _close_up(entries: Sequence[Row]) -> list[Place]:
     """Places among what is left of a snapshot. They never change for the same entries, and so are kept."""
     snapshot = entries[0].snapshot
-    ids = ",".join(str(entry.pk) for entry in entries)
-    key = f"leaderboard-places-{snapshot.pk}-{hashlib.sha256(ids.encode()).hexdigest()}"
 
     def compute() -> list[Place]:
         return placed(
@@ -131,5 +127,4 @@ def _close_up(entries: Sequence[Row]) -> list[Place]:
             seed=snapshot.seed,
         )
 
-    places: list[Place] | None = cache.get_or_set(key, compute, PLACES_ARE_KEPT_SECONDS)
-    return compute() if places is None else places
+    return kept(snapshot, entries, "places", compute=compute)

@@ -10,13 +10,15 @@ from leaderboard.selectors.rows import Row, is_hidden
 def history_of(entry: Row) -> list[Entry]:
     """The entries of the same pair in all snapshots that were ever published, newest first. One query.
 
-    Whether the pair may be seen was decided with ``entry``; ranks are those of the time of publication.
+    Each is asked whether it may be seen: an earlier one may follow from an external result that was withdrawn. Ranks
+    are those of the time of publication.
     """
     return list(
         Entry.objects.filter(
             snapshot__board=entry.snapshot.board_id, attack=entry.attack_id, target_model=entry.target_model_id
         )
         .exclude(snapshot__status=SnapshotStatus.DRAFT)
+        .exclude(is_hidden())
         .select_related("snapshot")
         .defer(*HEAVY_FIELDS)
         .order_by("-snapshot__number")

@@ -1,5 +1,7 @@
 """Boards and their drafts."""
 
+from collections.abc import Iterable
+
 from django.db.models import Q
 
 from leaderboard.models import Board, PublicationPolicy, Snapshot, SnapshotStatus
@@ -45,6 +47,16 @@ def stored_board(board: Board) -> Board:
 def draft_of(board: Board) -> Snapshot:
     """The one draft of a board."""
     return Snapshot.objects.get_or_create(board=board, status=SnapshotStatus.DRAFT)[0]
+
+
+def lock_drafts(drafts: Iterable[Snapshot]) -> None:
+    """Let nobody else store in these drafts or publish them until the transaction ends.
+
+    Publishing copies the names of files that storing replaces: whoever deletes a replaced file must see every copy.
+    """
+    ids = {draft.pk for draft in drafts}
+    # In the order of their ids, so that two who lock several never wait for each other.
+    list(Snapshot.objects.select_for_update(no_key=True).filter(pk__in=ids).order_by("pk").values_list("pk"))
 
 
 def _default_board(minimum: int, maximum: int, is_demo: bool) -> Board:

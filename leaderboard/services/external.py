@@ -39,6 +39,19 @@ def read_external(content: bytes, name: str, board: Board, high_means: str) -> R
             raise UnreadableRatings(str(error).replace(str(path), name)) from error
 
 
+def refusals(board: Board, target_model: TargetModel) -> dict[str, str]:
+    """Why a result from elsewhere has no place on a board, by the field that would have to be another."""
+    if board.is_demo:
+        return {"board": "A board of the demonstration holds no real results. Choose another board."}
+    if board.protocol:
+        return {"board": "It takes only studies made from one preset, which ratings from elsewhere are not."}
+    if board.verified_images_only:
+        return {"board": "It takes only images that are known to mislead; of those of a file that is not known."}
+    if board.target_models.exists() and not board.target_models.filter(pk=target_model.pk).exists():
+        return {"target_model": f"The board “{board}” does not take it. Choose another board."}
+    return {}
+
+
 def add_external_result(
     *,
     board: Board,
@@ -70,8 +83,8 @@ def add_external_result(
         file_sha256=hashlib.sha256(content).hexdigest(),
         file_bytes=len(content),
     )
-    if board.is_demo:
-        raise ValidationError({"board": "A board of the demonstration holds no real results. Choose another board."})
+    if refused := refusals(board, target_model):
+        raise ValidationError(refused)
     external.file.name = "ratings.csv"  # for the check of required fields; the storage gives it its own
     external.full_clean(exclude=["file"])
     external.file.save("ratings.csv", ContentFile(content), save=False)

@@ -2,22 +2,33 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import timedelta
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
 
-from leaderboard.models import Board, Entry, Snapshot, SnapshotStatus
-from leaderboard.results import code_version
+from leaderboard.models import Board, Entry, PublicationPolicy, Snapshot, SnapshotStatus
+from leaderboard.results import Rules, code_version
 from leaderboard.selectors import visible_entries
 from leaderboard.selectors.changes import Change, by_pair, changes
 from leaderboard.selectors.entries import apply_place, in_order, placed
 from leaderboard.selectors.rows import is_hidden
+from leaderboard.services.boards import lock_drafts
+
+# Between two snapshots of real results that are published at once, so that there are at most 24 a day to cite.
+LEAST_PAUSE = timedelta(hours=1)
 
 
 class NothingToPublish(Exception):
     """The draft has no entry that anybody may see, or nothing has changed; the message says which."""
+
+
+class OutdatedDraft(Exception):
+    """The draft has entries that do not follow from the rules and the program that a snapshot would name."""
 
 
 def draft_entries(draft: Snapshot) -> list[Entry]:
@@ -60,10 +71,29 @@ def newest_snapshot(board: Board) -> Snapshot | None:
     return found.select_related("board").first()
 
 
-def publish(board: Board, *, by: Any = None, note: str = "", only_if_changed: bool = False) -> Snapshot:
-    """Copy the draft to a new snapshot, which never changes again. Raises NothingToPublish.
+def draft_state(board: Board) -> str:
+    """What is told apart when somebody looks at a draft and then publishes it: the last number, and the digest."""
+    draft = board.snapshots.filter(status=SnapshotStatus.DRAFT).first()
+    if draft is None:
+        return ""
+    draft.board = board
+    return _state(_last_snapshot(board), snapshot_digest(board.rules, draft.seed, draft_entries(draft)))
 
-    ``by``: the account that decided it; None is the board's policy.
+
+def publish(
+    board: Board,
+    *,
+    by: Any = None,
+    note: str = "",
+    only_if_changed: bool = False,
+    pause: timedelta = timedelta(0),
+    seen: str | None = None,
+) -> Snapshot:
+    """Copy the draft to a new snapshot, which never changes again. Raises NothingToPublish or OutdatedDraft.
+
+    ``by``: the account that decided it; None is the board's policy. ``only_if_changed``: since the last snapshot,
+    which may be retracted, or else the retraction would be undone. ``pause``: the least time since the last one.
+    ``seen``: the ``draft_state`` that a person decided about; another one is not published.
     """
     with transaction.atomic():
         # The lock lets one publish at a time, and keeps the board's rules as they are.
@@ -71,23 +101,30 @@ def publish(board: Board, *, by: Any = None, note: str = "", only_if_changed: bo
         draft = board.snapshots.filter(status=SnapshotStatus.DRAFT).first()
         if draft is None:
             raise NothingToPublish(f"The board “{board}” has no results yet.")
+        lock_drafts([draft])
         draft.board = board
         entries = draft_entries(draft)
         if not entries:
             raise NothingToPublish(f"The draft of “{board}” has no entry that anybody may see.")
         rules = board.rules
-        if only_if_changed and _is_as_published(board, rules, entries):
+        last = _last_snapshot(board)
+        digest = snapshot_digest(rules, draft.seed, entries)
+        if seen is not None and seen != _state(last, digest):
+            raise OutdatedDraft(f"“{board}” has changed since you looked at its draft. Look again, and publish then.")
+        if last is not None and only_if_changed and _is_as_published(last, rules, entries):
             raise NothingToPublish(f"Nothing on “{board}” has changed since its newest snapshot.")
-        newest = board.snapshots.exclude(number=None).order_by("-number").first()
+        if last is not None and last.published_at is not None and timezone.now() < last.published_at + pause:
+            raise NothingToPublish(f"The newest snapshot of “{board}” is younger than {pause}.")
+        _check_origin(board, draft, entries)
         snapshot = Snapshot.objects.create(
             board=board,
-            number=(newest.number or 0) + 1 if newest else 1,
+            number=(last.number or 0) + 1 if last else 1,
             status=SnapshotStatus.PUBLISHED,
             rules=rules,
             seed=draft.seed,
             data_cutoff=max((entry.data_cutoff for entry in entries if entry.data_cutoff), default=None),
             code_version=code_version(),
-            input_digest=snapshot_digest(rules, draft.seed, entries),
+            input_digest=digest,
             entry_count=len(entries),
             published_at=timezone.now(),
             published_by=by,
@@ -101,12 +138,14 @@ def publish(board: Board, *, by: Any = None, note: str = "", only_if_changed: bo
 
 
 def publish_by_policy(board: Board, policy: str) -> Snapshot | None:
-    """Publish what has changed, if the board has this policy."""
+    """Publish what has changed, if the board has this policy; what must wait is published by a later call."""
     if board.publication_policy != policy:
         return None
+    # A demonstration shows at once what happens, and nobody cites it.
+    pauses = policy == PublicationPolicy.AT_ONCE and not board.is_demo
     try:
-        return publish(board, only_if_changed=True)
-    except NothingToPublish:
+        return publish(board, only_if_changed=True, pause=LEAST_PAUSE if pauses else timedelta(0))
+    except (NothingToPublish, OutdatedDraft):
         return None
 
 
@@ -135,8 +174,33 @@ def snapshot_digest(rules: dict[str, Any], seed: int, entries: list[Entry]) -> s
     return hashlib.sha256("\n".join([first, *lines]).encode()).hexdigest()
 
 
-def _is_as_published(board: Board, rules: dict[str, Any], entries: list[Entry]) -> bool:
-    newest = newest_snapshot(board)
-    return (
-        newest is not None and newest.rules == rules and not changes(by_pair(visible_entries(newest)), by_pair(entries))
-    )
+def _last_snapshot(board: Board) -> Snapshot | None:
+    """The one of the highest number, retracted or not."""
+    return board.snapshots.exclude(number=None).order_by("-number").first()
+
+
+def _state(last: Snapshot | None, digest: str) -> str:
+    return f"{last.number if last else 0}-{digest}"
+
+
+def _is_as_published(last: Snapshot, rules: dict[str, Any], entries: Sequence[Entry]) -> bool:
+    return last.rules == rules and not changes(by_pair(visible_entries(last)), by_pair(entries))
+
+
+def _check_origin(board: Board, draft: Snapshot, entries: Sequence[Entry]) -> None:
+    """A snapshot names rules, seed and program: its entries must follow from these, or nobody could verify it."""
+    origin = {"rules": asdict(Rules.of(board.rules)), "seed": draft.seed, "selection": board.selection}
+    target_models = set(board.target_models.values_list("pk", flat=True))
+    outdated = [
+        str(entry)
+        for entry in entries
+        if {name: entry.details.get(name) for name in origin} != origin
+        or entry.code_version != code_version()
+        or (target_models and entry.target_model_id not in target_models)
+    ]
+    if outdated:
+        named = ", ".join(outdated[:3]) + (", …" if len(outdated) > 3 else "")
+        raise OutdatedDraft(
+            f"The board's rules or the program have changed since {len(outdated)} of {len(entries)} results of the "
+            f"draft were computed: {named}. Recompute all, wait until none is waiting, and publish then."
+        )

@@ -17,8 +17,8 @@ from leaderboard.inputs import InputRating, Inputs
 from leaderboard.models import Board, Entry, ExternalResult, Flag, Recomputation, Snapshot, SnapshotStatus
 from leaderboard.results import Result, Rules, code_version, compute
 from leaderboard.selectors.freshness import as_covered
-from leaderboard.services.boards import boards_for, draft_of, stored_board
-from leaderboard.services.external import external_inputs
+from leaderboard.services.boards import boards_for, draft_of, lock_drafts, stored_board
+from leaderboard.services.external import external_inputs, refusals
 from scooter_site.common.stored_files import delete_files_after_commit
 from studies.selectors import PairState, ScaleRatings, pair_facts, pair_states, valid_ratings
 
@@ -41,6 +41,11 @@ class Source:
     data_cutoff: datetime | None
     external: ExternalResult | None = None
     attempts: Attempts = NOT_STATED  # an external result comes with a rate of its own
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """What an entry's details have that does not follow from the ratings."""
+        return {"studies": self.facts, "selection": self.board.selection}
 
 
 @dataclass(frozen=True)
@@ -76,8 +81,10 @@ def recompute_pair(attack_id: int, target_model_id: int) -> list[Board]:
             if is_same and stated_attempts(attack_id, target_model_id) == attempts:
                 return _store(results, row, request, state)
     logger.info("Ratings of attack %s keep coming in: computing while others wait", attack_id)
+    # Committed before the lock: who asks meanwhile must see that this request was begun with.
+    request = _take(row)
     with transaction.atomic():
-        request = lock_pair(row).requested_at
+        lock_pair(row)
         state, attempts = current_state(attack_id, target_model_id), stated_attempts(attack_id, target_model_id)
         return _store(_compute(attack, target_model, state, attempts), row, request, state)
 
@@ -173,12 +180,13 @@ def _sources(attack: Attack, target_model: TargetModel, states: list[PairState],
                             state.changed_at
                             for state in states
                             if (state.scale_minimum, state.scale_maximum, state.is_demo) == (minimum, maximum, is_demo)
+                            and board.protocol in ("", state.protocol)
                         ),
                     )
     for external in ExternalResult.objects.filter(
         attack=attack, target_model=target_model, withdrawn_at=None
     ).select_related("board"):
-        if external.board.slug not in found:
+        if external.board.slug not in found and not refusals(external.board, target_model):
             found[external.board.slug] = Source(
                 board=external.board, inputs=external_inputs(external), facts={}, data_cutoff=None, external=external
             )
@@ -211,15 +219,18 @@ def _store(
     results: list[Computed], row: Recomputation, request: datetime | None, state: list[PairState]
 ) -> list[Board]:
     """In the transaction that holds the lock. The request goes, unless another one came in."""
+    drafts = [draft_of(stored_board(result.source.board)) for result in results]
+    in_drafts = Entry.objects.filter(
+        snapshot__status=SnapshotStatus.DRAFT, attack_id=row.attack_id, target_model_id=row.target_model_id
+    )
+    lock_drafts([*drafts, *Snapshot.objects.filter(entries__in=in_drafts)])
     entries, changed = [], []
-    for result in results:
-        entry, is_changed = _store_entry(result, row)
+    for result, draft in zip(results, drafts, strict=True):
+        entry, is_changed = _store_entry(result, row, draft)
         entries.append(entry.pk)
         if is_changed:
             changed.append(entry.snapshot.board)
-    gone = Entry.objects.filter(
-        snapshot__status=SnapshotStatus.DRAFT, attack_id=row.attack_id, target_model_id=row.target_model_id
-    ).exclude(pk__in=entries)
+    gone = in_drafts.exclude(pk__in=entries)
     changed += [entry.snapshot.board for entry in gone.select_related("snapshot__board")]
     gone.delete()
     Recomputation.objects.filter(pk=row.pk).update(
@@ -229,14 +240,14 @@ def _store(
     return changed
 
 
-def _store_entry(computed: Computed, row: Recomputation) -> tuple[Entry, bool]:
+def _store_entry(computed: Computed, row: Recomputation, draft: Snapshot) -> tuple[Entry, bool]:
     source, result = computed.source, computed.result
-    draft = draft_of(stored_board(source.board))
     of_pair = {"snapshot": draft, "attack_id": row.attack_id, "target_model_id": row.target_model_id}
     entry = Entry.objects.filter(**of_pair).first()
     if result is None and entry is not None:
-        is_changed = entry.details.get("studies") != source.facts or entry.data_cutoff != source.data_cutoff
-        entry.details["studies"], entry.data_cutoff = source.facts, source.data_cutoff
+        details = {**entry.details, **source.details}
+        is_changed = entry.details != details or entry.data_cutoff != source.data_cutoff
+        entry.details, entry.data_cutoff = details, source.data_cutoff
         if is_changed:
             entry.save(update_fields=["details", "data_cutoff"])
         return entry, is_changed
@@ -257,7 +268,7 @@ def _store_entry(computed: Computed, row: Recomputation) -> tuple[Entry, bool]:
     content = source.inputs.as_gzip()
     entry.inputs.save("inputs.csv.gz", ContentFile(content), save=False)
     entry.external_result = source.external
-    entry.details = {**result.details, "studies": source.facts}
+    entry.details = {**result.details, **source.details}
     entry.inputs_sha256, entry.inputs_bytes = hashlib.sha256(content).hexdigest(), len(content)
     entry.input_digest = source.inputs.digest
     entry.code_version = code_version()

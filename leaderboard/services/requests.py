@@ -28,9 +28,13 @@ _IS_TAKEN = Q(taken__isnull=False, taken=F("requested_at"))
 
 
 def request_recomputation(attack_id: int, target_model_id: int) -> bool:
-    """Note that the pair must be computed anew; False if a request waits already."""
+    """Note that the pair must be computed anew; False if a request waits already.
+
+    Within a transaction the row stays locked until it ends, even if a request waits: a worker that took this one
+    before then would read what was there before the transaction, and nobody would ask again.
+    """
     of_pair = Recomputation.objects.filter(attack_id=attack_id, target_model_id=target_model_id)
-    if _waiting(of_pair).exists():
+    if not transaction.get_connection().in_atomic_block and _waiting(of_pair).exists():
         return False
     with transaction.atomic():
         row, _ = Recomputation.objects.get_or_create(attack_id=attack_id, target_model_id=target_model_id)

@@ -15,8 +15,8 @@ from leaderboard.services.publication import snapshot_digest
 
 # Other processors and versions of numpy round otherwise; the search for the smallest criterion passes that on.
 RELATIVE, ABSOLUTE = 1e-5, 1e-7
-# What ratings and rules do not determine: it is taken from the catalogue and the studies.
-FACTS = ("studies",)
+# What ratings and rules do not determine: it is taken from the catalogue, the studies and the board.
+FACTS = ("studies", "selection")
 
 
 @dataclass(frozen=True)

@@ -98,3 +98,8 @@ def refuses_unclear_queries(view: Callable[..., HttpResponse]) -> Callable[..., 
 def newer_number(snapshot: Snapshot, newest: Snapshot | None) -> int | None:
     """The number of ``newest``, the newest published snapshot of the board, if it is another one than ``snapshot``."""
     return newest.number if newest is not None and newest.pk != snapshot.pk else None
+
+
+def titled(title: str, snapshot: Snapshot) -> str:
+    """A window's or shared link's title; of a retracted snapshot it says so."""
+    return f"{title}, {snapshot.label}" if snapshot.is_retracted else title

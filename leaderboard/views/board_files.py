@@ -44,6 +44,7 @@ def board_plot_file(request: HttpRequest, slug: str, name: str, kind: str) -> Ht
         name,
         kind,
         asked.query.encoded(),
+        is_common=asked.query.is_common,
         compute=lambda: picture(plot.draw(asked.snapshot, entries), kind),
     )
     return plot_response(content, kind, f"{slug}-snapshot-{asked.snapshot.number}-{name}")

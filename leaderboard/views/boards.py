@@ -21,7 +21,14 @@ from leaderboard.kept import kept
 from leaderboard.models import EntryVerdict, Snapshot
 from leaderboard.plots.svg import svg
 from leaderboard.selectors.rows import Row
-from leaderboard.views.asked import Asked, NothingPublished, public_board, read_asked, refuses_unclear_queries
+from leaderboard.views.asked import (
+    Asked,
+    NothingPublished,
+    public_board,
+    read_asked,
+    refuses_unclear_queries,
+    titled,
+)
 from scooter_site.common.page_meta import page_meta
 
 LABELS = {
@@ -93,6 +100,7 @@ def board(request: HttpRequest, slug: str) -> HttpResponse:
         address,
         asked.newer,
         asked.query.encoded(),
+        is_common=asked.query.is_common,
         compute=lambda: render_to_string("leaderboard/board_body.html", _body(asked, address)),
     )
     picture = reverse("board-plot-file", args=[slug, "intervals", "png"])
@@ -102,7 +110,7 @@ def board(request: HttpRequest, slug: str) -> HttpResponse:
         "feed": reverse("board-feed"),
         **page_meta(
             request,
-            board.name,
+            titled(board.name, asked.snapshot),
             description,
             query=asked.query.encoded(),
             image=f"{picture}?{asked.permanent_query}",
@@ -131,6 +139,7 @@ def _body(asked: Asked, address: str) -> dict[str, Any]:
         "plots": [
             {
                 "plot": plot,
+                "meaning": plot.meaning_at(snapshot.alpha),
                 # None: fetched by the browser when it comes into view, for its size.
                 "picture": mark_safe(svg(plot.draw(snapshot, entries), is_file=False))  # noqa: S308 - escaped there
                 if len(entries) <= SHORT_PLOT
@@ -141,7 +150,7 @@ def _body(asked: Asked, address: str) -> dict[str, Any]:
         ],
         "permanent": permanent,
         "citation": cite_snapshot(snapshot, f"{address}?snapshot={snapshot.number}"),
-        "meanings": COLUMNS,
+        "meanings": [(column, column.meaning_at(snapshot.alpha)) for column in COLUMNS],
     }
 
 
@@ -163,7 +172,6 @@ def _fields(asked: Asked) -> list[dict[str, Any]]:
             "label": LABELS[name],
             "value": "" if (value := getattr(asked.query, name)) is None else str(value),
             "options": getattr(asked.choices, name, None),
-            "without": asked.query.encoded(**{name: getattr(BoardQuery(), name)}),
         }
         for name in FILTERS
     ]
@@ -178,10 +186,12 @@ def board_plot(request: HttpRequest, slug: str, name: str) -> HttpResponse:
         raise Http404("There is no such plot.")
     asked = read_asked(public_board(slug), request)
     file = reverse("board-plot-file", args=[slug, name, "png"])
-    title = f"{plot.title}: {asked.snapshot.board.name}"
+    title = titled(f"{plot.title}: {asked.snapshot.board.name}", asked.snapshot)
+    meaning = plot.meaning_at(asked.snapshot.alpha)
     context = {
         "page": "leaderboard",
         "plot": plot,
+        "meaning": meaning,
         "snapshot": asked.snapshot,
         "board": asked.snapshot.board,
         "newer": asked.newer,
@@ -192,7 +202,7 @@ def board_plot(request: HttpRequest, slug: str, name: str) -> HttpResponse:
         **page_meta(
             request,
             title,
-            plot.meaning,
+            meaning,
             query=asked.query.encoded(),
             image=f"{file}?{asked.permanent_query}",
             image_description=plot.title,

@@ -23,19 +23,22 @@ from leaderboard.entry_facts import (
     reliability_rows,
     value_rows,
 )
-from leaderboard.formatting import decimals_of, format_interval, format_number
+from leaderboard.formatting import deciding_interval, decimals_of, format_interval, format_number
 from leaderboard.kept import kept
+from leaderboard.models import EntryVerdict
 from leaderboard.plots.badge import draw_badge
 from leaderboard.plots.row_interval import RowIntervals, shared_axis
 from leaderboard.plots.svg import svg
 from leaderboard.selectors.history import history_of
 from leaderboard.selectors.rows import Row
+from leaderboard.statistics.equivalence import default_bound
 from leaderboard.views.asked import (
     newer_number,
     public_board,
     refuses_unclear_queries,
     snapshot_number,
     snapshot_of,
+    titled,
 )
 from leaderboard.views.board_files import picture, plot_response
 from scooter_site.common.page_meta import page_meta
@@ -70,9 +73,10 @@ def entry(request: HttpRequest, slug: str, attack: str, target_model: str) -> Ht
     images = image_extremes(details, visible_images(request.user), decimals)
     number = format_number(entry.difference, decimals, always_signed=True)
     interval = format_interval(entry.ci90_low, entry.ci90_high, decimals)
+    title = titled(f"{entry}: {board.name}", snapshot)
     description = (
-        f"{entry}: {entry.verdict_label.lower()}, difference {number} {interval} "
-        f"by {entry.participants} participants ({board.name})."
+        f"{'Retracted: ' if snapshot.is_retracted else ''}{entry}: {entry.verdict_label.lower()}, difference {number} "
+        f"{interval} by {entry.participants} participants ({board.name})."
     )
     context = {
         "page": "leaderboard",
@@ -83,6 +87,8 @@ def entry(request: HttpRequest, slug: str, attack: str, target_model: str) -> Ht
         "count": len(visible),
         "ranked": sum(one.rank is not None for one in visible),
         "newer": newer_number(snapshot, selectors.published_snapshot(snapshot.board)),
+        "deciding": deciding_interval(snapshot.alpha),
+        "default_bound": default_bound(board.scale_minimum, board.scale_maximum),
         "number": number,
         "interval": interval,
         "picture": interval_picture(entry, RowIntervals(axis, snapshot.bound), decimals),
@@ -108,9 +114,7 @@ def entry(request: HttpRequest, slug: str, attack: str, target_model: str) -> Ht
         "citation": cite_entry(entry, address),
         "badge": request.build_absolute_uri(f"{here}badge.svg"),
         "badge_target": request.build_absolute_uri(here),
-        **page_meta(
-            request, f"{entry}: {board.name}", description, query=permanent, **_public_picture(images, here, permanent)
-        ),
+        **page_meta(request, title, description, query=permanent, **_public_picture(images, here, permanent)),
     }
     return render(request, "leaderboard/entry.html", context)
 
@@ -162,9 +166,10 @@ def entry_badge(request: HttpRequest, slug: str, attack: str, target_model: str)
     rank = "" if entry.rank is None else f"#{entry.rank} · "
     verdict = entry.verdict_label.lower()
     text = verdict if entry.difference is None else f"{rank}{verdict} ({number})"
+    colour = entry.verdict
+    if entry.snapshot.is_retracted:
+        colour, text = EntryVerdict.NOT_ESTIMABLE, "retracted"
     left = "Scooter demo" if entry.snapshot.board.is_demo else "Scooter"
-    response = HttpResponse(
-        svg(draw_badge(left, entry.verdict, text), margin=0), content_type="image/svg+xml; charset=utf-8"
-    )
+    response = HttpResponse(svg(draw_badge(left, colour, text), margin=0), content_type="image/svg+xml; charset=utf-8")
     patch_cache_control(response, public=True, max_age=BADGE_SECONDS)
     return response

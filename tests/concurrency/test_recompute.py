@@ -1,4 +1,4 @@
-"""Two workers recompute one pair, and ratings arrive in between: the newer numbers must stand."""
+"""Workers recompute a pair while ratings arrive, rules change or a person publishes: nothing is lost or overwritten."""
 
 import threading
 from contextlib import nullcontext
@@ -6,8 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from leaderboard.models import Entry, Recomputation
-from leaderboard.services import recompute
+from leaderboard.models import Board, Entry, Recomputation
+from leaderboard.services import publication, recompute
+from leaderboard.services.requests import request_recomputation
 from tests import factories
 from tests.concurrency.threads import at_once
 from tests.leaderboard import rows
@@ -67,6 +68,7 @@ def test_nobody_comes_between_the_second_look_and_the_store(case, monkeypatch, i
         # On SQLite it is the transaction that keeps others out, on PostgreSQL the lock within it.
         monkeypatch.setattr(recompute, "transaction", SimpleNamespace(atomic=nullcontext))
         monkeypatch.setattr(recompute, "lock_pair", lambda row: Recomputation.objects.get(pk=row.pk))
+        monkeypatch.setattr(recompute, "lock_drafts", lambda drafts: None)
     assert overtake(case, monkeypatch, "stored_board") == ((2, 50.0) if is_locked else (1, 80.0))
 
 
@@ -98,3 +100,75 @@ def test_ratings_that_keep_coming_in_are_computed_in_the_end(case, monkeypatch):
     recompute.recompute_pair(*case.pair)
     assert in_transaction == [False, False, False, True]
     assert (Entry.objects.get().participants, Entry.objects.get().mean_modified) == (4, 35.0)
+
+
+def test_what_is_being_published_keeps_its_files(case, monkeypatch):
+    recompute.recompute_pair(*case.pair)
+    before = Entry.objects.get()
+    entries_were_read, is_stored = threading.Event(), threading.Event()
+    draft_entries = publication.draft_entries
+
+    def dawdle(draft):
+        entries = draft_entries(draft)
+        entries_were_read.set()
+        is_stored.wait(timeout=2)  # in vain, if storing is kept waiting
+        return entries
+
+    monkeypatch.setattr(publication, "draft_entries", dawdle)
+
+    def replace():
+        assert entries_were_read.wait(timeout=30)
+        rows.finished(case.study, [(case.image, 20)])
+        recompute.recompute_pair(*case.pair)
+        is_stored.set()
+
+    snapshot, _ = at_once([lambda: publication.publish(before.snapshot.board), replace])
+    published, draft = snapshot.entries.get(), Entry.objects.get(pk=before.pk)
+    assert (published.mean_modified, draft.mean_modified) == (80.0, 50.0)
+    for entry in (published, draft):
+        assert entry.inputs.storage.exists(entry.inputs.name)
+
+
+def test_rules_that_change_while_a_request_waits_are_computed_by(case):
+    recompute.recompute_pair(*case.pair)
+    request_recomputation(*case.pair)
+    is_asked, is_computed = threading.Event(), threading.Event()
+
+    def change_rules():
+        with recompute.transaction.atomic():
+            Board.objects.update(equivalence_bound=3.0)
+            request_recomputation(*case.pair)
+            is_asked.set()
+            is_computed.wait(timeout=2)  # in vain, if the worker is kept waiting
+
+    def work():
+        assert is_asked.wait(timeout=30)
+        recompute.recompute_pair(*case.pair)
+        is_computed.set()
+
+    assert at_once([change_rules, work]) == [None, None]
+    assert Entry.objects.get().details["rules"]["equivalence_bound"] == 3.0
+
+
+def test_who_asks_during_the_last_attempt_is_not_forgotten(case, monkeypatch):
+    request_recomputation(*case.pair)
+    monkeypatch.setattr(recompute, "ATTEMPTS_WITHOUT_LOCK", 0)
+    is_read, is_asked = threading.Event(), threading.Event()
+    compute = recompute.compute
+
+    def dawdle(*args, **kwargs):
+        is_read.set()
+        is_asked.wait(timeout=2)  # in vain, if whoever asks is kept waiting
+        return compute(*args, **kwargs)
+
+    monkeypatch.setattr(recompute, "compute", dawdle)
+
+    def ask():
+        assert is_read.wait(timeout=30)
+        asked = request_recomputation(*case.pair)
+        is_asked.set()
+        return asked
+
+    _, asked = at_once([lambda: recompute.recompute_pair(*case.pair), ask])
+    assert asked is True
+    assert Recomputation.objects.get().requested_at is not None

@@ -6,6 +6,7 @@ Nothing is computed, so what is made here says nothing about right values; ``tes
 import hashlib
 import itertools
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from imagedb.models import Attack, TargetModel
 from imagedb.models.attacks import AttackFamily
 from leaderboard.inputs import InputRating, Inputs
 from leaderboard.models import Board, Entry, Snapshot
-from leaderboard.results import code_version
+from leaderboard.results import Rules, code_version
 from leaderboard.services.boards import draft_of
 from leaderboard.services.publication import publish
 from tests import factories
@@ -129,15 +130,20 @@ def entry_fields(
             "supported_bound": max(abs(low), abs(high)),
             "verdict": "perceptible" if low > bound or high < -bound else verdict,
         }
-    return {**values, **_stored_inputs(attack, target_model), **fields}
+    merged = {**values, **_stored_inputs(attack, target_model), **fields}
+    board = snapshot.board
+    origin = {"rules": asdict(Rules.of(board.rules)), "seed": snapshot.seed, "selection": board.selection}
+    merged["details"] = {**origin, **merged["details"]}
+    return merged
 
 
 def details() -> dict[str, Any]:
-    """What ``leaderboard.results.compute`` and ``studies.selectors.pair_facts`` leave in an entry, in small."""
+    """What ``leaderboard.results.compute`` and ``studies.selectors.pair_facts`` leave in an entry, in small.
+
+    Without what it was computed by, which ``entry_fields`` takes from the board.
+    """
     image = {"source": "", "misleads": True, "ratings": 12, "standard_error": 5.0}
     return {
-        "rules": {},
-        "seed": 0,
         "distributions": {
             "modified": [[-100, 200], [-50, 300], [0, 100], [50, 500], [100, 400]],
             "clean": [[-100, 400], [-50, 500], [0, 100], [50, 300], [100, 200]],

@@ -1,11 +1,17 @@
 """The leaderboard in the admin: what is published and retracted by people, and results from elsewhere."""
 
+import re
+
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from leaderboard import selectors
+from leaderboard.admin.shared import decimals
 from leaderboard.models import Board, Entry, ExternalResult, Recomputation, Snapshot, SnapshotStatus
 from leaderboard.services.boards import draft_of
 from leaderboard.services.publication import publish
@@ -51,12 +57,41 @@ def test_every_page_is_there_with_as_many_queries_for_more_rows(admin_client, dj
             text(admin_client.get(change_url(thing)))
 
 
+def test_results_are_listed_by_snapshot_with_as_many_queries_for_more_of_them(admin_client):
+    first = boards.published(2)
+    counts = []
+    for _ in range(2):
+        boards.published(1, of=first.board)
+        with CaptureQueriesContext(connection) as queries:
+            found = text(admin_client.get(ENTRIES, {"snapshot__id__exact": first.pk}))
+        counts.append(len(queries))
+        shown = [str(entry) for entry in Entry.objects.all() if change_url(entry) in found]
+        assert sorted(shown) == sorted(str(entry) for entry in first.entries.all())
+    assert counts[0] == counts[1]
+
+
+def test_what_waits_stands_above_what_does_not(admin_client):
+    idle, waiting = (
+        Recomputation.objects.create(
+            attack=factories.attack(), target_model=factories.target_model(), requested_at=requested_at
+        )
+        for requested_at in (None, timezone.now())
+    )
+    page = text(admin_client.get(reverse("admin:leaderboard_recomputation_changelist")))
+    assert page.index(str(waiting)) < page.index(str(idle))
+
+
+@pytest.mark.parametrize(("value", "written"), [(-0.001, "0.00"), (0.0, "0.00"), (-1.5, "−1.50"), (None, "–")])
+def test_points_that_round_to_zero_have_no_sign(value, written):
+    assert decimals(value) == written
+
+
 def test_results_are_recomputed_on_request(admin_client, entry, django_capture_on_commit_callbacks):
     right = entry.mean_modified
     Entry.objects.update(mean_modified=12.5, input_digest="")
     with django_capture_on_commit_callbacks(execute=True):
         answer = admin_client.post(ENTRIES, {"action": "recompute_now", "_selected_action": [entry.pk]}, follow=True)
-    assert "1 pair will be recomputed" in text(answer)
+    assert "1 pair will be looked at within seconds, and computed where ratings" in text(answer)
     entry.refresh_from_db()
     assert entry.mean_modified == right
 
@@ -90,13 +125,31 @@ def test_a_person_publishes_what_the_page_says(admin_client):
     assert "Publish the draft of Slider?" in question
     assert "> Publish </button>" in question
     assert not Snapshot.objects.exclude(number=None).exists()
-    answer = admin_client.post(
-        reverse("admin:leaderboard_board_publish", args=[board.pk]), {"note": "The first."}, follow=True
-    )
+    form = {"note": "The first.", "seen": seen_in(question)}
+    answer = admin_client.post(reverse("admin:leaderboard_board_publish", args=[board.pk]), form, follow=True)
     snapshot = selectors.published_snapshot(board)
     assert f"Its digest is {snapshot.input_digest}" in text(answer)
     assert (snapshot.number, snapshot.note, snapshot.published_by.username) == (1, "The first.", "admin")
     assert "The draft says what snapshot 1 says." in text(admin_client.get(change_url(board)))
+
+
+def seen_in(page):
+    return re.search(r'name="seen" value="([0-9]+-[0-9a-f]{64})"', page)[1]
+
+
+def test_only_what_the_page_showed_is_published_and_once(admin_client):
+    board = boards.board()
+    boards.add_entry(draft_of(board))
+    address = reverse("admin:leaderboard_board_publish", args=[board.pk])
+    form = {"seen": seen_in(text(admin_client.get(address)))}
+    for stale in ({}, {"seen": "0-1"}):
+        assert "has changed since you looked" in text(admin_client.post(address, stale, follow=True))
+    assert "is published. Its digest" in text(admin_client.post(address, form, follow=True))
+    assert "has changed since you looked" in text(admin_client.post(address, form, follow=True)), "a double click"
+    form = {"seen": seen_in(text(admin_client.get(address)))}
+    boards.add_entry(draft_of(board))
+    assert "has changed since you looked" in text(admin_client.post(address, form, follow=True))
+    assert board.snapshots.exclude(number=None).count() == 1
 
 
 def test_what_cannot_be_published_is_said(admin_client):
@@ -183,6 +236,11 @@ class TestResultsFromElsewhere:
     def test_a_faulty_file_is_told_beside_its_field(self, admin_client, form):
         page = text(self.add(admin_client, form, self.CSV.replace(b"-1", b"-7")))
         assert "mine.csv, line 3, column rating: &#x27;-7&#x27; is no number from -2 to 2" in page
+        assert not ExternalResult.objects.exists()
+
+    def test_a_board_that_takes_none_is_told_beside_its_field(self, admin_client, form):
+        Board.objects.update(protocol="paper")
+        assert "takes only studies made from one preset" in text(self.add(admin_client, form))
         assert not ExternalResult.objects.exists()
 
     def test_it_is_withdrawn_with_a_reason(self, admin_client, form, django_capture_on_commit_callbacks):

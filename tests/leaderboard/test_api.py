@@ -53,8 +53,7 @@ def test_gives_the_numbers_of_the_page_to_anyone(client):
     assert client.get(f"{URL}{entry.pk}/").json() == found[0]
     assert {name: value for name, value in found[0].items() if name in expected} == expected
     assert found[0]["board"]["slug"] == "slider"
-    assert found[0]["board"]["equivalence_bound"] == 10.0
-    assert found[0]["snapshot"]["number"] == 1
+    assert (found[0]["snapshot"]["number"], found[0]["snapshot"]["equivalence_bound"]) == (1, 10.0)
     assert found[0].keys() - expected.keys() == {"id", "board", "snapshot"}
 
 
@@ -69,6 +68,15 @@ def test_boards_and_their_snapshots(client):
     assert client.get("/api/v1/boards/slider/snapshots/1/").json()["input_digest"] == snapshot.input_digest
     for missing in ("slider/snapshots/2", "secret/snapshots", "secret/snapshots/1"):
         assert client.get(f"/api/v1/boards/{missing}/").status_code == 404
+
+
+def test_an_entry_has_the_bound_and_level_that_it_was_tested_at(client):
+    board = boards.published(1, equivalence_bound=7.5, alpha=0.01).board
+    type(board).objects.update(equivalence_bound=30.0, alpha=0.2)
+    (found,) = results(client, snapshot=1)
+    assert (found["snapshot"]["equivalence_bound"], found["snapshot"]["alpha"]) == (7.5, 0.01)
+    assert "equivalence_bound" not in found["board"]
+    assert client.get(f"/api/v1/boards/{board.slug}/").json()["equivalence_bound"] == 30.0
 
 
 def test_older_snapshots_stay_readable(client):

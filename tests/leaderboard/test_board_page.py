@@ -147,6 +147,9 @@ def test_columns_can_be_chosen_and_stay_in_the_order_of_the_board(client):
 
 def test_what_a_form_sends_becomes_the_one_spelling_of_the_address(client):
     board = boards.published(1).board
+    assert '<input type="hidden" name="columns" value="rank">' in get(client, board)
+    bare = get(client, board, columns=["rank"], follow=True)
+    assert [len(cells) for cells in table_rows(bare)] == [3] * len(table_rows(bare))
     form = {"target_model": "", "family": "", "verdict": "perceptible", "year": "", "min_raters": "", "columns": "auc"}
     response = client.get(address(board), form)
     assert response.status_code == 302
@@ -355,19 +358,6 @@ def test_snapshots_are_listed_and_compared(client, resnet):
     assert client.get(address(board, "board-snapshots"), {"older": 1, "newer": 9}).status_code == 404
 
 
-def test_the_feed_tells_of_publications_and_retractions(client, django_user_model):
-    snapshot = boards.published(1, name="Slider & co")
-    boards.published(1, name="Secret", is_public=False)
-    feed = client.get(reverse("board-feed"))
-    assert feed["Content-Type"].startswith("application/atom+xml")
-    content = feed.content.decode()
-    assert "<title>Slider &amp; co, snapshot 1</title>" in content
-    assert f"/leaderboard/{snapshot.board.slug}/?snapshot=1" in content
-    assert "Secret" not in content
-    retract(snapshot, by=django_user_model.objects.create_user("curator"), reason="Wrong scale.")
-    assert "Retracted: Wrong scale." in client.get(reverse("board-feed")).content.decode()
-
-
 def test_a_shared_link_has_a_title_and_a_picture(client):
     board = boards.published(2, name="Slider").board
     page = get(client, board)
@@ -419,3 +409,18 @@ def test_what_is_long_is_compressed_where_the_visitor_takes_it(client):
     for name, more in (("board-table-file", ["csv"]), ("board-plot", ["intervals"])):
         response = client.get(address(board, name, *more), headers={"accept-encoding": "gzip"})
         assert response["Content-Encoding"] == "gzip"
+
+
+@pytest.mark.parametrize(
+    ("alpha", "level", "decides"),
+    [
+        (0.05, "Below 0.05 the verdict is imperceptible", "Wholly inside the band: imperceptible"),
+        (0.01, "Below 0.01 the verdict is imperceptible", "not the drawn interval decides but that of 98 %"),
+    ],
+)
+def test_the_legend_says_which_interval_decides_at_the_board_s_level(client, alpha, level, decides):
+    board = boards.published(1, alpha=alpha).board
+    page = get(client, board)
+    assert level in page
+    assert page.count(decides) == 2  # of the column and of the plot
+    assert decides in client.get(address(board, "board-plot", "intervals")).content.decode()

@@ -14,6 +14,7 @@ from leaderboard.board_plots import binned
 from leaderboard.board_table import entry_address
 from leaderboard.models import ExternalResult
 from leaderboard.results import code_version
+from leaderboard.services.external import withdraw_external_result
 from tests import factories
 from tests.leaderboard import boards
 
@@ -113,6 +114,18 @@ def test_versions_are_listed_and_lead_to_one_another(client, board, pair):
     assert "The newest is 2" in old
 
 
+def test_a_version_that_was_withdrawn_is_not_listed(client, board, pair):
+    external = ExternalResult.objects.create(
+        board=board, **pair, file_sha256="0" * 64, file_bytes=1, secret="s", citation="Someone, 2024.", file="x"
+    )
+    boards.publish_entries(board, [{**pair, "difference": -60.0, "external_result": external, "flags": ["external"]}])
+    boards.publish_entries(board, [{**pair, "difference": 4.0}])
+    assert "−60.0" in text_of(get(client, board, pair))
+    withdraw_external_result(external, reason="The file was another one.")
+    page = text_of(get(client, board, pair))
+    assert ("−60.0" in page, "Snapshot 2" in page) == (False, True)
+
+
 def details_of_images(images):
     details = boards.details()
     details["images"]["modified"]["images"] = [
@@ -140,6 +153,16 @@ def test_images_are_shown_from_both_ends_as_far_as_the_visitor_may_see_them(clie
     assert f"<strong>{10 * 16}.0</strong> ± 9.8" in page[middle:end]
 
 
+def test_what_gave_itself_away_never_passes_as_convincing(client, board, pair):
+    names = [str(factories.modified_image(**pair).public_id) for _ in range(3)]
+    hidden = [f"foreign {number}" for number in range(3)]
+    boards.publish_entries(board, [{**pair, "details": details_of_images([*hidden, *names])}])
+    page = get(client, board, pair)
+    assert ("Most convincing" in page, "Least convincing" in page) == (False, True)
+    assert all(name in page for name in names)
+    assert "None of these images can be shown" not in page
+
+
 def test_an_external_result_is_marked_with_its_citation(client, board, pair):
     external = ExternalResult.objects.create(
         board=board, **pair, file_sha256="0" * 64, file_bytes=1, secret="s", citation="Someone, 2024.", file="x"
@@ -147,6 +170,27 @@ def test_an_external_result_is_marked_with_its_citation(client, board, pair):
     boards.publish_entries(board, [{**pair, "external_result": external, "flags": ["external"]}])
     text = text_of(get(client, board, pair))
     assert "External result. These ratings were collected elsewhere: Someone, 2024." in text
+    assert "participants checked, the cited work says; only the analysis was made here." in text
+    assert "in random order" not in text
+
+
+@pytest.mark.parametrize(
+    ("rules", "words"),
+    [
+        ({}, ("level 0.05", "as perceptible if its 90 % interval", "this site’s default for every board")),
+        (
+            {"alpha": 0.01, "equivalence_bound": 12},
+            ("level 0.01", "as perceptible if its 98 % interval", "The bounds were chosen for this board."),
+        ),
+    ],
+)
+def test_the_method_is_that_of_the_snapshot_s_rules(client, pair, rules, words):
+    board = boards.board(**rules)
+    boards.publish_entries(board, [pair])
+    type(board).objects.update(alpha=0.2, equivalence_bound=50)
+    text = text_of(get(client, board, pair))
+    assert [phrase for phrase in words if phrase not in text] == []
+    assert "before ratings were seen" not in text
 
 
 def test_queries_do_not_grow_with_images_or_rows(client, board, pair):

@@ -4,6 +4,8 @@ import json
 
 import pytest
 from django.core.exceptions import ValidationError
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from leaderboard import selectors
 from leaderboard.inputs import read_inputs
@@ -68,6 +70,25 @@ def test_the_published_sets_give_the_table_of_the_field_version(board, shared_da
         assert [entry.ci90_low, entry.ci90_high] == pytest.approx(expected["ci90"], rel=1e-4)
         assert (entry.verdict, entry.flags[-1]) == ("perceptible", "external")
     assert [entry.rank for entry in entries.values()] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("rules", "field"),
+    [({"protocol": "paper"}, "board"), ({"verified_images_only": True}, "board"), ({}, "target_model")],
+)
+def test_a_board_that_does_not_take_it_refuses_it_and_drops_it(board, rules, field):
+    external = add(board)
+    compute(external)
+    assert Entry.objects.count() == 1
+    type(board).objects.update(**rules)
+    if not rules:
+        board.target_models.add(factories.target_model())
+    board.refresh_from_db()
+    with pytest.raises(ValidationError) as error:
+        add(board)
+    assert list(error.value.message_dict) == [field]
+    compute(external)
+    assert not Entry.objects.exists()
 
 
 def test_a_participant_cannot_be_told_by_the_published_id(board):
@@ -138,3 +159,12 @@ def test_own_ratings_go_before_those_from_elsewhere(board):
     entry = Entry.objects.get()
     assert (entry.external_result, entry.mean_modified) == (None, 1.0)
     assert "external" not in entry.flags
+
+
+def test_rows_come_with_their_sources_in_one_query(board):
+    for _ in range(2):
+        compute(add(board))
+    publish(board)
+    with CaptureQueriesContext(connection) as queries:
+        cited = [row.external_result.citation for row in selectors.published_rows()]
+    assert (cited, len(queries)) == (["Somebody (2024)."] * 2, 1)

@@ -1,6 +1,7 @@
 """Plots as drawings, and both ways to write a drawing."""
 
 import io
+import itertools
 import re
 from xml.etree import ElementTree
 
@@ -11,6 +12,7 @@ from leaderboard.plots.axis import Axis, round_step, tick_label
 from leaderboard.plots.badge import draw_badge
 from leaderboard.plots.distributions import draw_distributions
 from leaderboard.plots.drawing import (
+    MARGIN,
     Box,
     Circle,
     Drawing,
@@ -151,7 +153,24 @@ def test_distributions_are_shares_of_each_kind():
 
 @pytest.mark.parametrize("effects", [[], [Effect(True, 5.0, 0.0)]])
 def test_image_effects_of_hardly_any_image_can_be_drawn(effects):
-    assert svg(draw_image_effects(effects, minimum=-2, maximum=2, title="Effects"))
+    counts = {True: len(effects), False: 0}
+    assert svg(draw_image_effects(effects, counts=counts, minimum=-2, maximum=2, title="Effects"))
+
+
+def test_image_effects_leave_a_gap_for_images_that_are_not_drawn():
+    effects = [Effect(True, float(mean), 1.0) for mean in (*range(60), *range(100, 160))]
+    effects += [Effect(False, float(mean), 1.0) for mean in range(20)]
+    drawing = draw_image_effects(effects, counts={True: 3000, False: 20}, minimum=-200, maximum=200, title="Effects")
+    texts = [label.text for label in shapes_in(drawing, Label)]
+    assert {"Clean images (20)", "Modified images: 60 from either end of 3,000", "2,880 more"} <= set(texts)
+    assert drawing.description == "140 of 3020 images with 95 % intervals"
+    places = sorted(
+        box.x + box.width / 2 for box in shapes_in(drawing, Box) if box.fill == "accent" and box.opacity == 1
+    )
+    steps = [right - left for left, right in itertools.pairwise(places)]
+    assert len(places) == 120
+    assert steps[59] == pytest.approx(37 * steps[0])  # 0.3 of 120 places, and the step itself
+    assert max(steps[:59] + steps[60:]) == pytest.approx(steps[0])
 
 
 def test_empty_plots_can_be_drawn():
@@ -225,6 +244,23 @@ def test_png_writes_text_from_its_anchor(turned, anchor, low, high):
 def test_png_of_very_many_rows_stays_within_what_programs_open():
     rows = [Interval(f"Attack {number}", "perceptible", 5.0, 1.0, 9.0, "5") for number in range(600)]
     assert max(Image.open(io.BytesIO(png(draw_intervals(rows, bound=10, title="")))).size) <= 8000
+
+
+@pytest.mark.parametrize(("rows", "is_whole"), [(20, True), (60, True), (200, False), (3000, False)])
+def test_png_is_never_drawn_on_a_sheet_that_fills_the_memory(monkeypatch, rows, is_whole):
+    sheets = []
+    new = Image.new
+
+    def recorded(mode, size, *colour):
+        sheets.append(size)
+        return new(mode, size, *colour)
+
+    monkeypatch.setattr("leaderboard.plots.png.Image.new", recorded)
+    drawing = Drawing(960, 106 + 17 * rows, "", "")
+    found = Image.open(io.BytesIO(png(drawing)))
+    assert max(width * height for width, height in sheets) <= 30_100_000  # sides are rounded up
+    assert (found.width == 2 * (960 + 2 * MARGIN)) is is_whole
+    assert found.height / found.width == pytest.approx((drawing.height + 2 * MARGIN) / (960 + 2 * MARGIN), rel=0.01)
 
 
 def test_signs_that_results_are_written_with_are_in_the_font():

@@ -49,12 +49,12 @@ def row():
     return Recomputation.objects.get()
 
 
-def test_a_burst_is_one_message_and_one_look_each(pair, sent, django_capture_on_commit_callbacks):
-    with django_capture_on_commit_callbacks(execute=True):
-        signal(pair)
-        with CaptureQueriesContext(connection) as queries:
-            for _ in range(100):
-                signal(pair)
+@pytest.mark.django_db(transaction=True)  # signals come when ratings are committed, outside a transaction
+def test_a_burst_is_one_message_and_one_look_each(pair, sent):
+    signal(pair)
+    with CaptureQueriesContext(connection) as queries:
+        for _ in range(100):
+            signal(pair)
     assert sent == [(pair, 5)]
     assert len(queries) == 100
     tasks.recompute_pair(*pair)
@@ -200,3 +200,16 @@ def test_boards_of_one_scale_take_what_their_rules_say(pair):
     of_model.target_models.set([factories.target_model()])
     recompute.recompute_pair(*pair)
     assert Entry.objects.count() == 2
+
+
+def test_the_cutoff_of_a_board_of_one_protocol_is_that_of_its_ratings(pair):
+    paper, field = boards.board(protocol="paper"), boards.board(protocol="field")
+    recompute.recompute_pair(*pair)
+    before = Entry.objects.get()
+    modified = factories.modified_image(attack=before.attack, target_model=before.target_model)
+    later = timezone.now() + timedelta(days=1)
+    study = rows.study(before.attack, before.target_model, preset="field")
+    rows.finished(study, [(modified, 3)], finished_at=later)
+    recompute.recompute_pair(*pair)
+    cutoffs = {entry.snapshot.board: entry.data_cutoff for entry in Entry.objects.select_related("snapshot__board")}
+    assert cutoffs == {paper: before.data_cutoff, field: later}

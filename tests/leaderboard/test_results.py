@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from leaderboard.inputs import InputRating, Inputs
 from leaderboard.results import IMAGES_KEPT, Rules, code_version, compute
@@ -81,6 +82,16 @@ def test_what_the_checks_say_has_the_same_direction(result):
     assert 0.5 < order["ci95"][0] < order["probability"] < order["ci95"][1]
     assert result.details["couples"]["difference"] > 0
     assert np.mean(result.details["participants"]["mean_differences"]) == pytest.approx(means["difference"])
+
+
+def test_an_interval_of_90_percent_is_one_at_any_level(ratings, result):
+    strict = compute(inputs(ratings, sources=True), replace(RULES, alpha=0.01))
+    means = strict.details["robustness"]["participant_means"]
+    half = stats.t.ppf(0.95, means["degrees_of_freedom"]) * means["standard_error"]
+    assert means["ci90"] == pytest.approx([means["difference"] - half, means["difference"] + half])
+    assert means["ci90"] == result.details["robustness"]["participant_means"]["ci90"]
+    assert strict.details["couples"]["ci90"] == result.details["couples"]["ci90"]
+    assert strict.values["ci90_low"] == result.values["ci90_low"]
 
 
 def test_a_mirrored_file_gives_mirrored_numbers(ratings, result):

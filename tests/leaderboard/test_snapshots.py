@@ -1,7 +1,10 @@
 """Publishing, retracting, what never changes, and what nobody may see."""
 
+from datetime import timedelta
+
 import pytest
 from django.contrib.auth.models import User
+from django.core.cache import cache
 from django.core.exceptions import ValidationError
 from django.core.management import call_command
 from django.db import DatabaseError, connection, transaction
@@ -10,8 +13,16 @@ from django.test.utils import CaptureQueriesContext
 from imagedb.models import Image, Visibility
 from leaderboard import selectors
 from leaderboard.models import Board, Entry, Snapshot, SnapshotStatus
+from leaderboard.services import publication
 from leaderboard.services.boards import draft_of
-from leaderboard.services.publication import NothingToPublish, pending_changes, publish, publish_by_policy, retract
+from leaderboard.services.publication import (
+    NothingToPublish,
+    OutdatedDraft,
+    pending_changes,
+    publish,
+    publish_by_policy,
+    retract,
+)
 from leaderboard.triggers import TRIGGERS
 from tests import factories
 from tests.leaderboard import boards
@@ -48,9 +59,71 @@ def test_publishing_numbers_and_keeps_what_it_follows_from(person):
     assert len(first.input_digest) == 64
     board.equivalence_bound = 8.0
     board.save()
+    draft_of(board).entries.all().delete()
+    boards.add_entry(draft_of(board), difference=3.0)
     third = publish(board)
-    assert third.input_digest != first.input_digest
+    assert (third.bound, third.input_digest != first.input_digest) == (8.0, True)
     assert Snapshot.objects.get(pk=first.pk).bound == 7.0
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"equivalence_bound": 8.0},
+        {"alpha": 0.01},
+        {"minimum_participants": 11},
+        {"verified_images_only": True},
+        {"protocol": "paper"},
+    ],
+    ids=str,
+)
+def test_what_other_rules_gave_is_not_published(snapshot, rules):
+    Board.objects.update(publication_policy="daily", **rules)
+    board = Board.objects.get()
+    with pytest.raises(OutdatedDraft, match=r"since 3 of 3 results of the draft were computed: Attack \d+ on"):
+        publish(board)
+    assert publish_by_policy(board, "daily") is None
+    assert board.snapshots.exclude(number=None).get() == snapshot
+
+
+@pytest.mark.parametrize("fields", [{"code_version": "another"}, {"details": {"seed": 5}}], ids=str)
+def test_what_another_program_or_seed_gave_is_not_published(snapshot, fields):
+    changed = boards.add_entry(draft_of(snapshot.board), **fields)
+    with pytest.raises(OutdatedDraft, match=f"since 1 of 4 results of the draft were computed: {changed}. Recompute"):
+        publish(snapshot.board)
+
+
+def test_a_target_model_that_was_taken_out_is_not_published(snapshot):
+    kept = boards.add_entry(draft_of(snapshot.board))
+    snapshot.board.target_models.add(kept.target_model)
+    with pytest.raises(OutdatedDraft, match="since 3 of 4 results"):
+        publish(snapshot.board)
+
+
+def test_what_changes_only_how_entries_are_ranked_needs_no_computing(snapshot):
+    Board.objects.update(ranks_few_raters=False)
+    assert publish(snapshot.board).rules["ranks_few_raters"] is False
+
+
+def test_a_policy_leaves_a_retraction_until_results_change(snapshot, person):
+    Board.objects.update(publication_policy="daily")
+    board = Board.objects.get()
+    boards.add_entry(draft_of(board), difference=9.0)
+    retract(publish_by_policy(board, "daily"), by=person, reason="Wrong images.")
+    assert publish_by_policy(board, "daily") is None
+    assert selectors.published_snapshot(board) == snapshot
+    boards.add_entry(draft_of(board), difference=10.0)
+    assert publish_by_policy(board, "daily").number == 3
+
+
+@pytest.mark.parametrize(("is_demo", "minutes", "number"), [(False, 59, None), (False, 61, 2), (True, 0, 2)])
+def test_real_results_are_published_at_once_every_hour_at_most(monkeypatch, is_demo, minutes, number):
+    snapshot = boards.published(1, is_demo=is_demo, publication_policy="at_once")
+    boards.add_entry(draft_of(snapshot.board))
+    later = snapshot.published_at + timedelta(minutes=minutes)
+    monkeypatch.setattr(publication.timezone, "now", lambda: later)
+    found = publish_by_policy(snapshot.board, "at_once")
+    assert (found and found.number) == number
 
 
 def test_places_follow_from_stored_values_and_ties_share_a_rank():
@@ -74,6 +147,14 @@ def test_few_raters_are_ranked_or_not_as_the_board_says():
     boards.publish_entries(board, [{"difference": 1.0, "participants": 9}, {"difference": 5.0, "participants": 10}])
     found = selectors.visible_entries(selectors.published_snapshot(board))
     assert [(entry.participants, entry.rank) for entry in found] == [(10, 1), (9, None)]
+
+
+def test_of_those_without_a_rank_what_could_not_be_estimated_comes_last():
+    board = boards.board(minimum_participants=10, ranks_few_raters=False)
+    differences = [None, 7.0, -2.0]
+    boards.publish_entries(board, [{"difference": value, "participants": 9} for value in differences])
+    found = selectors.visible_entries(selectors.published_snapshot(board))
+    assert [(entry.difference, entry.rank) for entry in found] == [(-2.0, None), (7.0, None), (None, None)]
 
 
 def test_nothing_to_publish_is_said(snapshot):
@@ -203,6 +284,14 @@ class TestWhatNobodyMaySee:
         assert selectors.entries_of_target_model(hidden.target_model) == found
         assert hidden not in selectors.published_rows()
         assert all(change.entry.attack_id != hidden.attack_id for change in selectors.changes_between(None, snapshot))
+
+    def test_disappears_while_the_cache_is_away(self, snapshot, hidden, monkeypatch):
+        def away(*args, **kwargs):
+            raise ConnectionError("no cache")
+
+        for name in ("get", "set", "get_or_set"):
+            monkeypatch.setattr(cache, name, away)
+        assert [entry.rank for entry in selectors.visible_entries(snapshot)] == [1, 2]
 
     def test_is_not_published_again(self, snapshot, hidden):
         newer = publish(snapshot.board)
