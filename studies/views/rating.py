@@ -8,7 +8,7 @@ most three that follow it (none where what follows depends on the answer). An it
 - ``exposure_ms``: the image is hidden after this time, or null: it stays;
 - ``answer``: the value that is stored for it, a whole number, or null: not answered yet. 0 is an answer.
 
-``trial`` is null when the main study is over: the page of the next step is at ``run_url``.
+In an answer ``trial`` is null when the main study is over: the page of the next step is at ``run_url``.
 
 **rate** (POST ``rate_url``): ``token``, ``value``, ``start_position`` (null: the scale showed none), ``response_ms``,
 ``first_interaction_ms`` (required: an untouched scale is no answer), ``last_interaction_ms``, ``visible_ms``,

@@ -29,7 +29,7 @@ from studies.services.participations import (
 )
 from studies.views import notices
 from studies.views.access import participant_page, to_run
-from studies.views.pages import page_context, study_feedback_form
+from studies.views.pages import StepIsOver, page_context, study_feedback_form
 
 
 class TooManyArrivals(Exception):
@@ -68,12 +68,16 @@ def run(request: HttpRequest, participation: Participation) -> HttpResponse:
 
 
 def _page(request: HttpRequest, participation: Participation, problem: str = "") -> HttpResponse:
+    try:
+        shown = page_context(request, participation)
+    except StepIsOver:
+        return to_run(participation.study)
     context = {
         "study": participation.study,
         "participation": participation,
         "is_preview": participation.kind == ParticipationKind.PREVIEW,
         "problem": problem,
-        **page_context(request, participation),
+        **shown,
     }
     status = HTTPStatus.BAD_REQUEST if problem else HTTPStatus.OK
     return render(request, f"studies/{participation.step}.html", context, status=status)

@@ -131,6 +131,29 @@ def test_answers_sent_twice_or_from_an_old_page_change_nothing(visitor):
     assert visitor.participation.step == Step.COLOUR_CHECK
 
 
+@pytest.mark.parametrize(
+    ("step", "answer_all"),
+    [
+        (Step.COLOUR_CHECK, walks.answer_plates),
+        (Step.COMPREHENSION, walks.answer_pairs),
+        (Step.MAIN, walks.rate_all),
+    ],
+)
+def test_a_page_asked_for_while_the_last_item_is_answered_leads_on(visitor, monkeypatch, step, answer_all):
+    participation = visitor.at(step)
+    participation_of = selectors.participation_of
+
+    def before_another_tab_answers(*session):
+        read = participation_of(*session)
+        answer_all(participation)
+        return read
+
+    with monkeypatch.context() as patched:
+        patched.setattr(selectors, "participation_of", before_another_tab_answers)
+        assert_to_run(visitor.page(), visitor.study)
+    assert visitor.participation.step != step
+
+
 def test_a_comment_that_is_too_long_is_not_cut_but_asked_again(visitor):
     visitor.at(Step.FEEDBACK)
     response = visitor.post("feedback", **{"item-comment": "x" * 2001})
