@@ -46,24 +46,24 @@ class ChoiceForm(forms.Form):
     answer = forms.CharField(max_length=10)
 
 
+def as_counted(text: str) -> str:
+    """Browsers count a line break as one character and send two."""
+    return text.replace("\r\n", "\n").replace("\0", "")
+
+
 class FeedbackForm(forms.Form):
     """The optional questions after the main study. Their fields have a prefix, so that any name is possible."""
 
     prefix = "item"
 
     def __init__(self, items: Iterable[FeedbackItem], data: Mapping[str, str] | None = None) -> None:
-        super().__init__(None if data is None else {name: _as_counted(text) for name, text in data.items()})
+        super().__init__(None if data is None else {name: as_counted(text) for name, text in data.items()})
         for item in items:
             self.fields[item.name] = _choice(item) if item.choices else _words(item)
 
     def answers(self) -> dict[str, str]:
         """What was posted, by the names of the questions, fit or unfit."""
         return {name: self.data.get(self.add_prefix(name), "") for name in self.fields}
-
-
-def _as_counted(text: str) -> str:
-    """Browsers count a line break as one character and send two."""
-    return text.replace("\r\n", "\n").replace("\0", "")
 
 
 def _choice(item: FeedbackItem) -> forms.Field:
