@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django import forms
 
-from studies.feedback import LONGEST_ANSWER, FeedbackItem
+from studies.feedback import LONGEST_ANSWER, NOT_OFFERED, TOO_LONG, FeedbackItem
 
 
 class ConsentForm(forms.Form):
@@ -68,12 +68,22 @@ class FeedbackForm(forms.Form):
 
 def _choice(item: FeedbackItem) -> forms.Field:
     numbered = [(str(number), choice) for number, choice in enumerate(item.choices, start=1)]
-    return forms.ChoiceField(label=item.question, choices=numbered, required=False, widget=forms.RadioSelect)
+    return forms.ChoiceField(
+        label=item.question,
+        choices=numbered,
+        required=False,
+        widget=forms.RadioSelect,
+        error_messages={"invalid_choice": NOT_OFFERED},
+    )
 
 
 def _words(item: FeedbackItem) -> forms.Field:
     return forms.CharField(
-        label=item.question, max_length=LONGEST_ANSWER, required=False, widget=forms.Textarea(attrs={"rows": 4})
+        label=item.question,
+        max_length=LONGEST_ANSWER,
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 4}),
+        error_messages={"max_length": TOO_LONG},
     )
 
 
