@@ -256,6 +256,25 @@ def test_an_image_that_is_gone_reloads_the_page_once_and_not_for_ever(open_page,
         assert len(loads) == 2
 
 
+@pytest.mark.parametrize("part", ["plate", "pair"])
+def test_a_plate_or_pair_that_is_gone_reloads_the_page_once_for_each_image(open_page, live_server, study, part):
+    with open_page(faults_expected=True) as page:
+        participation = walks.consent(enter(page, live_server, study))
+        if part == "pair":
+            walks.finish_instructions(walks.answer_plates(participation).pk)
+        loads = []
+        page.on("request", lambda request: request.url.endswith("/run/") and loads.append(request.url))
+        page.route(f"**/images/{part}**", lambda route: route.fulfill(status=404))
+        page.reload()
+        page.wait_for_timeout(6000)
+        expect(page.locator("[data-load-notice]")).to_contain_text("not arrived yet")
+        assert 2 <= len(loads) <= 1 + page.locator("[data-must-load]").count()
+        page.locator("input[name=answer]").first.check()
+        page.unroute(f"**/images/{part}**")
+        expect(page.locator("[data-needs-images]")).to_be_enabled()
+        expect(page.locator("input[name=answer]").first).to_be_checked()
+
+
 def test_a_plate_that_has_not_arrived_cannot_be_answered(open_page, live_server, study):
     with open_page(faults_expected=True) as page:
         participation = walks.consent(enter(page, live_server, study))
