@@ -52,11 +52,6 @@
     stageNotice.hidden = !message;
   }
 
-  function post(url, body) {
-    const headers = { "Content-Type": "application/json", "X-CSRFToken": csrfToken };
-    return fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
-  }
-
   // --- Leaving this page --------------------------------------------------------------------------------------
 
   function reload() {
@@ -295,14 +290,15 @@
     state = "sending";
     scale.close();
     back.disabled = true;
-    const response = await post(data.back_url, { token: item.token }).catch(() => null);
-    if (response && response.ok) {
-      if (take(await response.json())) show(items[0]);
-    } else if (response && response.status < 500) {
-      reload();
-    } else {
+    const reply = await postJson(data.back_url, csrfToken, { token: item.token });
+    if (state === "left") return;
+    if (!reply) {
       open(item);
       tell("Going back needs a connection. You can go on meanwhile.");
+    } else if (!reply.ok) {
+      reload();
+    } else if (take(reply.content)) {
+      show(items[0]);
     }
   }
 
