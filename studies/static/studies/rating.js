@@ -224,9 +224,7 @@
     scale.reset(item.answer);
     scale.open();
     scale.focus();
-    next.disabled = scale.value === null;
-    sayHint(scale.value === null ? hint : "");
-    if (scale.value !== null) readout.textContent = scale.description;
+    followScale();
     allowBack();
   }
 
@@ -235,13 +233,18 @@
     readout.classList.toggle("is-hint", text !== "");
   }
 
-  scale.onChange = () => {
-    clock.touch();
-    tell("");
+  function followScale() {
     next.disabled = scale.value === null;
     sayHint(scale.value === null ? hint : "");
     if (scale.value !== null) readout.textContent = scale.description;
+  }
+
+  scale.onAnswer = () => {
+    clock.touch();
+    tell("");
+    followScale();
   };
+  scale.onRestore = followScale;
 
   // --- Answering ----------------------------------------------------------------------------------------------
 
