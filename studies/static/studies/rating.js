@@ -136,7 +136,7 @@
   async function show(item, message = "") {
     begin("loading", item);
     const addresses = imagesOf(item);
-    images.keep([...addresses, ...following(item)]);
+    images.keep([...addresses, ...imagesAfter(item)]);
     const shown = [];
     for (const address of addresses) shown.push(await images.shown(address));
     if (current !== item || state !== "loading") return;
@@ -172,7 +172,7 @@
     return [item.image, item.second_image].filter((address) => address);
   }
 
-  function following(item) {
+  function imagesAfter(item) {
     return items.filter((other) => other.position > item.position).flatMap(imagesOf);
   }
 
@@ -256,10 +256,14 @@
     scale.close();
     next.disabled = true;
     if (back) back.disabled = true;
-    if (isRevision && scale.value === item.answer) {
-      goOn(item);
+    const isKept = isRevision && scale.value === item.answer;
+    const following = items.filter((other) => other.position > item.position);
+    if (isKept && following.length) {
+      items = following;
+      advance();
       return;
     }
+    if (isKept) clock.touch(); // what follows only the server knows: it is sent the answer once more
     if (!isRevision) pace.add(clock.elapsed);
     queue.add({
       position: item.position,
@@ -274,13 +278,6 @@
     tellRemaining();
     if (navigator.onLine) await seconds(PATIENCE_SECONDS);
     if (current === item && state === "sending") advance();
-  }
-
-  // From an earlier answer that stays as it was.
-  function goOn(item) {
-    items = items.filter((other) => other.position > item.position);
-    if (items.length) advance();
-    else reload();
   }
 
   function allowBack() {
@@ -340,7 +337,7 @@
 
   function offerBreak(item) {
     begin("break", item);
-    images.keep([...imagesOf(item), ...following(item)]);
+    images.keep([...imagesOf(item), ...imagesAfter(item)]);
     byId("break-text").textContent = `${item.position - 1} of ${item.total} done. Take a short break if you like.`;
     pauseBox.hidden = false;
     byId("break-end").focus();
