@@ -212,6 +212,26 @@ def test_answers_left_as_they_were_lead_back_to_where_one_was_also_without_a_con
         assert not RatingChange.objects.exists()
 
 
+def test_an_open_page_that_everybody_has_left_holds_no_place(open_page, live_server):
+    study = factories.running_study(lease_minutes=5)
+    with open_page() as page:
+        page.clock.install()
+        walks.consent(enter(page, live_server, study))
+        page.reload()
+        expect(page.locator("[data-needs-images]")).to_be_enabled()
+        beats = []
+        page.on("request", lambda request: request.url.endswith("/heartbeat/") and beats.append(request.url))
+        page.clock.run_for(4.5 * 60_000)
+        page.wait_for_timeout(200)
+        assert len(beats) in {4, 5}, "somebody may be reading"
+        page.clock.run_for(10 * 60_000)
+        page.wait_for_timeout(200)
+        assert len(beats) <= 5
+        page.mouse.move(300, 300)
+        with page.expect_request("**/heartbeat/"):
+            page.clock.run_for(60_000)
+
+
 def test_without_the_setting_there_is_no_way_back(open_page, live_server, study):
     with open_page() as page:
         enter_main(page, live_server, study)
