@@ -48,7 +48,7 @@ def test_a_scale_cannot_have_started_beyond_its_ends(visitor):
     trial = selectors.current_trial(visitor.at(Step.MAIN))
     response = visitor.rate(trial.token, 0, start_position=101)
     assert response.status_code == 400
-    assert response.json()["error"] == "start_position must be a place on the scale from -100 to 100, not 101."
+    assert response.json()["error"] == "start_position must be a whole number from -100 to 100, not 101."
     assert not Rating.objects.exists()
 
 
