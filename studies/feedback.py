@@ -18,6 +18,9 @@ CHOICES = (2, 10)
 MOST_ITEMS = 40
 LONGEST_ANSWER = 2000
 
+NOT_OFFERED = "Please choose from the answers shown."
+TOO_LONG = f"An answer can have at most {LONGEST_ANSWER} characters: please shorten it."
+
 
 @dataclass(frozen=True)
 class FeedbackItem:
@@ -75,15 +78,15 @@ def _item(line: str, where: str) -> FeedbackItem:
 
 
 def checked_answers(items: list[FeedbackItem], answers: Mapping[str, str]) -> dict[str, str]:
-    """What was answered, by name, without the empty ones. Raises FeedbackError for what nobody asked."""
+    """What was answered, by name, without the empty ones. Raises FeedbackError, naming what nobody asked."""
     asked = {item.name: item for item in items}
     given = {name: answer.strip() for name, answer in answers.items() if answer.strip()}
     for name, answer in given.items():
         if name not in asked:
-            raise FeedbackError("The feedback has items that this study did not ask for.")
+            raise FeedbackError(f"{name}: This study did not ask for it.")
         choices = asked[name].choices
         if choices and answer not in {str(number) for number in range(1, len(choices) + 1)}:
-            raise FeedbackError("Please choose from the answers shown.")
+            raise FeedbackError(f"{name}: {NOT_OFFERED}")
         if len(answer) > LONGEST_ANSWER:
-            raise FeedbackError(f"An answer can have at most {LONGEST_ANSWER} characters: please shorten it.")
+            raise FeedbackError(f"{name}: {TOO_LONG}")
     return given

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django import forms
 
-from studies.feedback import LONGEST_ANSWER, FeedbackItem
+from studies.feedback import LONGEST_ANSWER, NOT_OFFERED, TOO_LONG, FeedbackItem
 
 
 class ConsentForm(forms.Form):
@@ -46,13 +46,18 @@ class ChoiceForm(forms.Form):
     answer = forms.CharField(max_length=10)
 
 
+def as_counted(text: str) -> str:
+    """Browsers count a line break as one character and send two."""
+    return text.replace("\r\n", "\n").replace("\0", "")
+
+
 class FeedbackForm(forms.Form):
     """The optional questions after the main study. Their fields have a prefix, so that any name is possible."""
 
     prefix = "item"
 
     def __init__(self, items: Iterable[FeedbackItem], data: Mapping[str, str] | None = None) -> None:
-        super().__init__(None if data is None else {name: _as_counted(text) for name, text in data.items()})
+        super().__init__(None if data is None else {name: as_counted(text) for name, text in data.items()})
         for item in items:
             self.fields[item.name] = _choice(item) if item.choices else _words(item)
 
@@ -61,19 +66,24 @@ class FeedbackForm(forms.Form):
         return {name: self.data.get(self.add_prefix(name), "") for name in self.fields}
 
 
-def _as_counted(text: str) -> str:
-    """Browsers count a line break as one character and send two."""
-    return text.replace("\r\n", "\n").replace("\0", "")
-
-
 def _choice(item: FeedbackItem) -> forms.Field:
     numbered = [(str(number), choice) for number, choice in enumerate(item.choices, start=1)]
-    return forms.ChoiceField(label=item.question, choices=numbered, required=False, widget=forms.RadioSelect)
+    return forms.ChoiceField(
+        label=item.question,
+        choices=numbered,
+        required=False,
+        widget=forms.RadioSelect,
+        error_messages={"invalid_choice": NOT_OFFERED},
+    )
 
 
 def _words(item: FeedbackItem) -> forms.Field:
     return forms.CharField(
-        label=item.question, max_length=LONGEST_ANSWER, required=False, widget=forms.Textarea(attrs={"rows": 4})
+        label=item.question,
+        max_length=LONGEST_ANSWER,
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 4}),
+        error_messages={"max_length": TOO_LONG},
     )
 
 

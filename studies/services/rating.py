@@ -192,10 +192,11 @@ def _locked_with_items(session: Session) -> tuple[Participation, list[Item]]:
 def _checked(study: Study, value: int, timings: Timings, start_position: int | None) -> dict[str, Any]:
     """The columns of the rating. Raises InvalidAnswer for what is none."""
     scale = study.rating_scale
+    on_scale = f"a whole number from {scale.minimum} to {scale.maximum}"
     if type(value) is not int or not scale.contains(value):
-        raise InvalidAnswer(f"A rating is a whole number from {scale.minimum} to {scale.maximum}, not {value!r}.")
+        raise InvalidAnswer(f"value must be {on_scale}, not {value!r}.")
     if start_position is not None and not scale.contains(start_position):
-        raise InvalidAnswer(f"The scale cannot have started at {start_position!r}, which is not on it.")
+        raise InvalidAnswer(f"start_position must be {on_scale}, not {start_position!r}.")
     if type(timings.first_interaction_ms) is not int or timings.first_interaction_ms < 0:
         raise InvalidAnswer("first_interaction_ms must say when the scale was touched: untouched, it is no answer.")
     return {

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from studies.forms import as_counted
 from studies.models import Panel, Participation, ParticipationKind, Study
 from studies.models.messages import LONGEST_MESSAGE
 from studies.services.messages import MESSAGES_PER_HOUR, TooManyMessages, note_answers_read, send_message
@@ -46,7 +47,7 @@ def contact(request: HttpRequest, study: Study) -> HttpResponse:
         return notices.notice_page(request, notices.no_session(study), study)
     if request.method != "POST":
         return _page(request, participation)
-    form = ContactForm(request.POST)
+    form = ContactForm({"text": as_counted(request.POST.get("text", ""))})
     if not form.is_valid():
         return _page(request, participation, problem=str(form.errors["text"][0]), status=HTTPStatus.BAD_REQUEST)
     try:

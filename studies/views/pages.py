@@ -45,8 +45,12 @@ EXAMPLE_CAPTIONS = {
 }
 
 
+class StepIsOver(Exception):
+    """The step's last item was answered after the step had been read: there is nothing left to show of it."""
+
+
 def page_context(request: HttpRequest, participation: Participation) -> dict[str, Any]:
-    """Context of the current step's template."""
+    """Context of the current step's template. Raises StepIsOver."""
     step = Step(participation.step)
     context: dict[str, Any] = {"step": step.value, "parts": parts_of(participation.study, step)}
     if participation.kind == ParticipationKind.PREVIEW:
@@ -142,7 +146,7 @@ def _personal_link(request: HttpRequest, participation: Participation) -> str:
 def _plate_context(participation: Participation) -> dict[str, Any]:
     trial = selectors.current_plate(participation)
     if trial is None:
-        return {}
+        raise StepIsOver
     return {
         "trial": trial,
         "total": participation.study.plate_count,
@@ -155,7 +159,7 @@ def _plate_context(participation: Participation) -> dict[str, Any]:
 def _pair_context(participation: Participation) -> dict[str, Any]:
     trial = selectors.current_pair(participation)
     if trial is None:
-        return {}
+        raise StepIsOver
     study = participation.study
     return {
         "trial": trial,
@@ -184,6 +188,9 @@ def example_pairs(study: Study) -> list[dict[str, Any]]:
 
 def _main_context(participation: Participation) -> dict[str, Any]:
     study = participation.study
+    items = page_data(participation)
+    if items["trial"] is None:
+        raise StepIsOver
     context = scale_context(study)
     return {
         **context,
@@ -191,7 +198,7 @@ def _main_context(participation: Participation) -> dict[str, Any]:
         "progress": selectors.progress(participation),
         "data": {
             **context["data"],
-            **page_data(participation),
+            **items,
             "minimum_viewing_ms": study.minimum_viewing_ms,
             "break_every": study.break_every,
             "minutes_complete": float(study.minutes_complete),

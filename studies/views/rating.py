@@ -8,7 +8,7 @@ most three that follow it (none where what follows depends on the answer). An it
 - ``exposure_ms``: the image is hidden after this time, or null: it stays;
 - ``answer``: the value that is stored for it, a whole number, or null: not answered yet. 0 is an answer.
 
-``trial`` is null when the main study is over: the page of the next step is at ``run_url``.
+In an answer ``trial`` is null when the main study is over: the page of the next step is at ``run_url``.
 
 **rate** (POST ``rate_url``): ``token``, ``value``, ``start_position`` (null: the scale showed none), ``response_ms``,
 ``first_interaction_ms`` (required: an untouched scale is no answer), ``last_interaction_ms``, ``visible_ms``,
@@ -23,8 +23,8 @@ that has one. Answered with the item that is current then; after a revision with
 **back** (POST ``back_url``): ``token`` of the item on the screen. Answered with the item before it, with its
 ``answer``. Nothing is stored. 409 if the study does not allow it, at the first item, and when the ratings are over.
 
-**heartbeat** (POST, once a minute while a page of any step after the consent is in sight; its address is on
-``body``): keeps the place. 204.
+**heartbeat** (POST, once a minute while a page of any step after the consent is in sight and somebody has been at it
+within the study's ``lease_minutes``; its address is on ``body``): keeps the place. 204.
 
 All three answer 403 when the session is not known, and 409 when the participation has ended (the page is to be loaded
 again: its step has changed), both with ``error``, a sentence; rate and back answer 400 to what is malformed, with a

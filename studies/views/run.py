@@ -29,7 +29,7 @@ from studies.services.participations import (
 )
 from studies.views import notices
 from studies.views.access import participant_page, to_run
-from studies.views.pages import page_context, study_feedback_form
+from studies.views.pages import StepIsOver, page_context, study_feedback_form
 
 
 class TooManyArrivals(Exception):
@@ -68,12 +68,16 @@ def run(request: HttpRequest, participation: Participation) -> HttpResponse:
 
 
 def _page(request: HttpRequest, participation: Participation, problem: str = "") -> HttpResponse:
+    try:
+        shown = page_context(request, participation)
+    except StepIsOver:
+        return to_run(participation.study)
     context = {
         "study": participation.study,
         "participation": participation,
         "is_preview": participation.kind == ParticipationKind.PREVIEW,
         "problem": problem,
-        **page_context(request, participation),
+        **shown,
     }
     status = HTTPStatus.BAD_REQUEST if problem else HTTPStatus.OK
     return render(request, f"studies/{participation.step}.html", context, status=status)
@@ -89,7 +93,7 @@ def _take(request: HttpRequest, participation: Participation) -> str:
         case Step.INSTRUCTIONS:
             finish_instructions(participation.pk)
         case Step.FEEDBACK:
-            give_feedback(participation.pk, study_feedback_form(participation.study, request.POST).answers())
+            return _take_feedback(request, participation)
         case Step.MAIN | Step.END:
             pass  # ratings have their own address, and nothing follows the end
     return ""
@@ -129,4 +133,12 @@ def _take_choice(request: HttpRequest, participation: Participation) -> str:
         return "Please choose one of the answers first."
     answer = answer_plate if participation.step == Step.COLOUR_CHECK else answer_pair
     answer(participation.pk, form.cleaned_data["token"], form.cleaned_data["answer"])
+    return ""
+
+
+def _take_feedback(request: HttpRequest, participation: Participation) -> str:
+    form = study_feedback_form(participation.study, request.POST)
+    if not form.is_valid():
+        return "Please look at the answer that is marked below. Nothing you have written is lost."
+    give_feedback(participation.pk, form.answers())
     return ""

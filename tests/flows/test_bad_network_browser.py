@@ -124,6 +124,29 @@ def test_an_answer_whose_acknowledgement_was_lost_is_stored_once(open_page, live
         assert values(participation) == [42, 43]
 
 
+def test_going_back_without_an_answer_of_the_server_leaves_the_page_usable(open_page, live_server):
+    study = factories.running_study(may_go_back=True, instructed_check_count=0)
+    notice = "Going back needs a connection"
+    with open_page(faults_expected=True) as page:
+        page.clock.install()
+        participation = enter_main(page, live_server, study)
+        rate(page, 1, 10)
+        wait_for_item(page, 2)
+        page.route("**/back/", lambda route: route.fulfill(content_type="text/html", body="Log in"), times=1)
+        page.locator("#back").click()
+        expect(page.locator("#stage-notice")).to_contain_text(notice)
+        click_scale(page, 20)
+        expect(page.locator("#stage-notice")).to_be_hidden()
+        held = []
+        page.route("**/back/", lambda route: held.append(route), times=1)
+        page.locator("#back").click()
+        expect(page.locator("#slider-input")).to_be_disabled()
+        page.clock.run_for(21_000)
+        expect(page.locator("#stage-notice")).to_contain_text(notice)
+        rate(page, 2, 20)
+        expect_values(page, participation, [10, 20])
+
+
 def test_a_slow_server_holds_nobody_up(open_page, live_server, study):
     with open_page() as page:
         participation = enter_main(page, live_server, study)
@@ -254,6 +277,25 @@ def test_an_image_that_is_gone_reloads_the_page_once_and_not_for_ever(open_page,
         page.wait_for_timeout(6000)
         expect(page.locator("#stage-notice")).to_contain_text("We keep trying")
         assert len(loads) == 2
+
+
+@pytest.mark.parametrize("part", ["plate", "pair"])
+def test_a_plate_or_pair_that_is_gone_reloads_the_page_once_for_each_image(open_page, live_server, study, part):
+    with open_page(faults_expected=True) as page:
+        participation = walks.consent(enter(page, live_server, study))
+        if part == "pair":
+            walks.finish_instructions(walks.answer_plates(participation).pk)
+        loads = []
+        page.on("request", lambda request: request.url.endswith("/run/") and loads.append(request.url))
+        page.route(f"**/images/{part}**", lambda route: route.fulfill(status=404))
+        page.reload()
+        page.wait_for_timeout(6000)
+        expect(page.locator("[data-load-notice]")).to_contain_text("not arrived yet")
+        assert 2 <= len(loads) <= 1 + page.locator("[data-must-load]").count()
+        page.locator("input[name=answer]").first.check()
+        page.unroute(f"**/images/{part}**")
+        expect(page.locator("[data-needs-images]")).to_be_enabled()
+        expect(page.locator("input[name=answer]").first).to_be_checked()
 
 
 def test_a_plate_that_has_not_arrived_cannot_be_answered(open_page, live_server, study):

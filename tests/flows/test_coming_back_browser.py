@@ -179,6 +179,59 @@ def test_going_back_shows_the_answer_and_keeps_what_is_replaced(open_page, live_
         assert values(participation) == [0, -70, 10]
 
 
+def test_answers_left_as_they_were_lead_back_to_where_one_was_also_without_a_connection(open_page, live_server):
+    study = factories.running_study(may_go_back=True, instructed_check_count=0)
+    given = [10, 20, 30, 40, 50]
+    with open_page(faults_expected=True) as page:
+        participation = enter_main(page, live_server, study)
+        for value in given:
+            walks.rate(participation, value)
+        page.reload()
+        wait_for_item(page, 6)
+        page.evaluate("window.isSamePage = true")
+        position = page.locator("#position")
+        for earlier in (5, 4, 3, 2, 1):
+            page.locator("#back").click()
+            expect(position).to_have_text(f"{earlier} of {study.trial_count}")
+            expect(page.locator("#next")).to_be_enabled()
+        page.wait_for_load_state("networkidle")
+        page.context.set_offline(True)
+        for later in (2, 3, 4):
+            page.locator("#next").click()
+            expect(position).to_have_text(f"{later} of {study.trial_count}")
+            expect(page.locator("#next")).to_be_enabled()
+        page.locator("#next").click()  # what follows was not fetched
+        expect(page.locator("#stage-notice")).to_contain_text("There is no connection")
+        page.context.set_offline(False)
+        expect(position).to_have_text(f"5 of {study.trial_count}")
+        expect(page.locator("#readout")).to_have_text("+50: rather modified")
+        page.locator("#next").click()
+        wait_for_item(page, 6)
+        assert page.evaluate("window.isSamePage")
+        assert values(participation) == given
+        assert not RatingChange.objects.exists()
+
+
+def test_an_open_page_that_everybody_has_left_holds_no_place(open_page, live_server):
+    study = factories.running_study(lease_minutes=5)
+    with open_page() as page:
+        page.clock.install()
+        walks.consent(enter(page, live_server, study))
+        page.reload()
+        expect(page.locator("[data-needs-images]")).to_be_enabled()
+        beats = []
+        page.on("request", lambda request: request.url.endswith("/heartbeat/") and beats.append(request.url))
+        page.clock.run_for(4.5 * 60_000)
+        page.wait_for_timeout(200)
+        assert len(beats) in {4, 5}, "somebody may be reading"
+        page.clock.run_for(10 * 60_000)
+        page.wait_for_timeout(200)
+        assert len(beats) <= 5
+        page.mouse.move(300, 300)
+        with page.expect_request("**/heartbeat/"):
+            page.clock.run_for(60_000)
+
+
 def test_without_the_setting_there_is_no_way_back(open_page, live_server, study):
     with open_page() as page:
         enter_main(page, live_server, study)

@@ -11,6 +11,7 @@ from tests.flows.participant_pages import (
     PHONE,
     click_scale,
     enter_main,
+    expect_values,
     values,
     wait_for_item,
 )
@@ -158,6 +159,26 @@ def test_a_finger_across_moves_the_slider_and_a_finger_down_scrolls(open_page, l
         page.locator("#next").tap()
         wait_for_item(page, 2)
         assert values(participation) == [0]
+
+
+def test_scrolling_over_the_slider_is_no_touch_of_the_scale(open_page, live_server):
+    study = factories.running_study(phones_allowed=True, instructed_check_count=0)
+    with open_page(**{**PHONE, "viewport": {"width": 390, "height": 500}}) as page:
+        participation = enter_main(page, live_server, study)
+        scroll_to_40(page)
+        box = page.locator("#slider-input").bounding_box()
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        touch(page, *((x, y - step * 6) for step in range(14)))
+        page.wait_for_function("window.scrollY > 60")
+        scroll_to_40(page)
+        scrolled_at = page.evaluate("performance.now()")
+        page.wait_for_timeout(50)
+        touch(page, (x, y))
+        page.locator("#next").tap()
+        expect_values(page, participation, [0])
+        rating = Rating.objects.get(trial__participation=participation)
+        shown_at = rating.client_ms - rating.response_ms
+        assert shown_at + rating.first_interaction_ms > scrolled_at
 
 
 def scroll_to_40(page):

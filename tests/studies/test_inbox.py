@@ -143,6 +143,14 @@ def test_an_empty_or_overlong_message_is_asked_for_again(visitor, text, problem)
         assert text in page.content.decode(), "nobody should have to write it again"
 
 
+def test_a_line_break_counts_as_the_one_character_that_the_browser_counts(visitor):
+    visitor.at(Step.CONSENT)
+    text = "a\n" * 999 + "ab"
+    assert len(text) == 2000
+    assert write(visitor, text.replace("\n", "\r\n")).status_code == 303
+    assert ParticipantMessage.objects.get().text == text
+
+
 def test_a_form_sent_twice_is_one_question(visitor):
     visitor.at(Step.CONSENT)
     write(visitor, "Hello?")

@@ -51,7 +51,7 @@ def test_a_rating_is_stored_as_given_and_0_is_one(study, value):
 def test_other_values_are_refused(study, value):
     participation = walks.to_main(study)
     trial = selectors.current_trial(participation)
-    with pytest.raises(InvalidAnswer, match="whole number from -100 to 100"):
+    with pytest.raises(InvalidAnswer, match="value must be a whole number from -100 to 100"):
         answer_trial(participation.pk, trial.token, value, walks.TIMINGS)
     assert not Rating.objects.exists()
 
@@ -102,7 +102,7 @@ def test_the_position_a_scale_started_at_is_stored_and_must_be_on_it(study):
         participation = answer_trial(participation.pk, trial.token, 5, walks.TIMINGS, start_position=start_position)
         assert trial.rating.start_position == start_position
     trial = selectors.current_trial(participation)
-    with pytest.raises(InvalidAnswer, match="started at 101"):
+    with pytest.raises(InvalidAnswer, match="start_position must be a whole number from -100 to 100, not 101"):
         answer_trial(participation.pk, trial.token, 5, walks.TIMINGS, start_position=101)
 
 

@@ -39,9 +39,17 @@ def test_a_value_that_is_no_answer_is_refused_and_nothing_is_lost(visitor, value
     trial = selectors.current_trial(visitor.at(Step.MAIN))
     response = visitor.rate(trial.token, value)
     assert response.status_code == 400
-    assert response.json()["error"]
+    assert response.json()["error"].startswith("value ")
     assert not Rating.objects.exists()
     assert visitor.rate(trial.token, -100).status_code == 200
+
+
+def test_a_scale_cannot_have_started_beyond_its_ends(visitor):
+    trial = selectors.current_trial(visitor.at(Step.MAIN))
+    response = visitor.rate(trial.token, 0, start_position=101)
+    assert response.status_code == 400
+    assert response.json()["error"] == "start_position must be a whole number from -100 to 100, not 101."
+    assert not Rating.objects.exists()
 
 
 @pytest.mark.parametrize(

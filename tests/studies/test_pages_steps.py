@@ -131,12 +131,44 @@ def test_answers_sent_twice_or_from_an_old_page_change_nothing(visitor):
     assert visitor.participation.step == Step.COLOUR_CHECK
 
 
-def test_a_comment_that_is_too_long_is_not_cut_but_asked_again(visitor):
+@pytest.mark.parametrize(
+    ("step", "answer_all"),
+    [
+        (Step.COLOUR_CHECK, walks.answer_plates),
+        (Step.COMPREHENSION, walks.answer_pairs),
+        (Step.MAIN, walks.rate_all),
+    ],
+)
+def test_a_page_asked_for_while_the_last_item_is_answered_leads_on(visitor, monkeypatch, step, answer_all):
+    participation = visitor.at(step)
+    participation_of = selectors.participation_of
+
+    def before_another_tab_answers(*session):
+        read = participation_of(*session)
+        answer_all(participation)
+        return read
+
+    with monkeypatch.context() as patched:
+        patched.setattr(selectors, "participation_of", before_another_tab_answers)
+        assert_to_run(visitor.page(), visitor.study)
+    assert visitor.participation.step != step
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "message"),
+    [("comment", "x" * 2001, "at most 2000 characters"), ("certainty", "9", "choose from the answers shown")],
+)
+def test_feedback_that_does_not_fit_is_asked_again_where_it_is_wrong(visitor, name, answer, message):
     visitor.at(Step.FEEDBACK)
-    response = visitor.post("feedback", **{"item-comment": "x" * 2001})
+    response = visitor.post("feedback", **{"item-visibility": "2", f"item-{name}": answer})
     assert response.status_code == 400
-    assert "x" * 2001 in response.content.decode()
-    assert "at most 2000 characters" in response.content.decode()
+    page = response.content.decode()
+    assert re.findall(r'<p class="problem" id="(.+?)">(.+?)</p>', page) == [
+        (f"id_item-{name}_error", response.context["form"].errors[name][0])
+    ]
+    assert message in response.context["form"].errors[name][0]
+    assert f'aria-describedby="id_item-{name}_error"' in page
+    assert name != "comment" or answer in page, "what was written is not cut"
     assert_to_run(visitor.post("feedback"), visitor.study)
 
 

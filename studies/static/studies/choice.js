@@ -10,6 +10,17 @@
 
   const pause = (seconds) => new Promise((resolve) => setTimeout(resolve, seconds * 1000));
 
+  // The server knows no such image for this page, so the page may be outdated; if that does not help, we keep trying.
+  function reloadOnce(address) {
+    try {
+      if (sessionStorage.getItem(`gone ${address}`)) return;
+      sessionStorage.setItem(`gone ${address}`, "reloaded");
+    } catch {
+      return; // a browser that stores nothing would reload for ever
+    }
+    window.location.reload();
+  }
+
   async function shown(image) {
     for (let attempt = 0; ; attempt += 1) {
       try {
@@ -18,9 +29,9 @@
       } catch {
         loadNotice.textContent = "The image has not arrived yet. Trying again…";
         await pause(RETRY_SECONDS[Math.min(attempt, RETRY_SECONDS.length - 1)]);
-        // A fresh request also past the browser's cache; a page that is no longer current is reloaded.
+        // Past the browser's cache, so that the next try does not meet the failure again.
         const answer = await fetch(image.src, { cache: "reload" }).catch(() => null);
-        if (answer && (answer.status === 403 || answer.status === 404)) window.location.reload();
+        if (answer && (answer.status === 403 || answer.status === 404)) reloadOnce(image.src);
         image.src = image.src;
       }
     }

@@ -35,15 +35,21 @@ window.addEventListener("pageshow", (event) => {
   window.addEventListener("resize", check);
 })();
 
-// Holds the place while the page is looked at, however long somebody reads or thinks.
+// Holds the place while somebody is at the page, however long they read or think: within the time after which a place is
+// passed on they have moved, typed or scrolled. Who has walked away from an open page does not hold it for ever.
 (() => {
   const HEARTBEAT_SECONDS = 60;
-  const url = document.body.dataset.heartbeatUrl;
+  const { heartbeatUrl: url, leaseMinutes } = document.body.dataset;
   if (!url) return;
   const headers = { "X-CSRFToken": document.querySelector("#study [name=csrfmiddlewaretoken]").value };
+  let lastSign = Date.now();
+
+  for (const sign of ["pointerdown", "pointermove", "keydown", "scroll", "focus"]) {
+    window.addEventListener(sign, () => (lastSign = Date.now()), { capture: true, passive: true });
+  }
 
   async function beat() {
-    if (document.hidden) return;
+    if (document.hidden || Date.now() - lastSign > leaseMinutes * 60_000) return;
     const response = await fetch(url, { method: "POST", headers }).catch(() => null);
     if (response && response.status === 409) window.location.reload(); // it has ended, and there is another page
   }

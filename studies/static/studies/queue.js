@@ -5,7 +5,6 @@
 class AnswerQueue {
   // How many answers may wait; the server lets the page see as many items ahead.
   static LIMIT = 3;
-  static REQUEST_SECONDS = 20;
   // Reloads that one answer may cause before it is given up.
   static RELOADS = 3;
 
@@ -68,40 +67,19 @@ class AnswerQueue {
 
   // Whether the server has decided about it.
   async #sendOne(answer) {
-    const { response, content } = await this.#post(answer);
-    const isTemporary = !response || response.status >= 500 || response.status === 408 || response.status === 429;
-    if (isTemporary || (response.ok && !content)) return false;
-    if (response.ok) {
+    const { position, reloads, ...body } = answer;
+    const reply = await postJson(this.url, this.csrfToken, body);
+    if (!reply) return false;
+    if (reply.ok) {
       this.#remove(answer);
-      this.onStored(answer, content);
-    } else if (response.status === 400) {
+      this.onStored(answer, reply.content);
+    } else if (reply.status === 400) {
       this.#remove(answer);
-      this.onRefused(answer, content?.error || "The answer was not accepted.");
+      this.onRefused(answer, reply.content?.error || "The answer was not accepted.");
     } else {
-      this.#outdated(answer, response.status);
+      this.#outdated(answer, reply.status);
     }
     return true;
-  }
-
-  // The response and what it holds; nothing without a connection or without an answer in time.
-  async #post(answer) {
-    const abort = new AbortController();
-    const limit = setTimeout(() => abort.abort(), AnswerQueue.REQUEST_SECONDS * 1000);
-    try {
-      const { position, reloads, ...body } = answer;
-      const response = await fetch(this.url, {
-        method: "POST",
-        headers: { "Content-Type": "application/json", "X-CSRFToken": this.csrfToken },
-        body: JSON.stringify(body),
-        signal: abort.signal,
-        keepalive: true, // the page may be closed meanwhile
-      });
-      return { response, content: await response.json().catch(() => null) };
-    } catch {
-      return {};
-    } finally {
-      clearTimeout(limit);
-    }
   }
 
   // 409: the server is elsewhere, and its page knows where. Else the session or its key has changed, and the answer is

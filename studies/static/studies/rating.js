@@ -52,11 +52,6 @@
     stageNotice.hidden = !message;
   }
 
-  function post(url, body) {
-    const headers = { "Content-Type": "application/json", "X-CSRFToken": csrfToken };
-    return fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
-  }
-
   // --- Leaving this page --------------------------------------------------------------------------------------
 
   function reload() {
@@ -141,7 +136,7 @@
   async function show(item, message = "") {
     begin("loading", item);
     const addresses = imagesOf(item);
-    images.keep([...addresses, ...following(item)]);
+    images.keep([...addresses, ...imagesAfter(item)]);
     const shown = [];
     for (const address of addresses) shown.push(await images.shown(address));
     if (current !== item || state !== "loading") return;
@@ -177,7 +172,7 @@
     return [item.image, item.second_image].filter((address) => address);
   }
 
-  function following(item) {
+  function imagesAfter(item) {
     return items.filter((other) => other.position > item.position).flatMap(imagesOf);
   }
 
@@ -229,9 +224,7 @@
     scale.reset(item.answer);
     scale.open();
     scale.focus();
-    next.disabled = scale.value === null;
-    sayHint(scale.value === null ? hint : "");
-    if (scale.value !== null) readout.textContent = scale.description;
+    followScale();
     allowBack();
   }
 
@@ -240,13 +233,18 @@
     readout.classList.toggle("is-hint", text !== "");
   }
 
-  scale.onChange = () => {
-    clock.touch();
-    tell("");
+  function followScale() {
     next.disabled = scale.value === null;
     sayHint(scale.value === null ? hint : "");
     if (scale.value !== null) readout.textContent = scale.description;
+  }
+
+  scale.onAnswer = () => {
+    clock.touch();
+    tell("");
+    followScale();
   };
+  scale.onRestore = followScale;
 
   // --- Answering ----------------------------------------------------------------------------------------------
 
@@ -258,10 +256,14 @@
     scale.close();
     next.disabled = true;
     if (back) back.disabled = true;
-    if (isRevision && scale.value === item.answer) {
-      goOn(item);
+    const isKept = isRevision && scale.value === item.answer;
+    const following = items.filter((other) => other.position > item.position);
+    if (isKept && following.length) {
+      items = following;
+      advance();
       return;
     }
+    if (isKept) clock.touch(); // what follows only the server knows: it is sent the answer once more
     if (!isRevision) pace.add(clock.elapsed);
     queue.add({
       position: item.position,
@@ -278,13 +280,6 @@
     if (current === item && state === "sending") advance();
   }
 
-  // From an earlier answer that stays as it was.
-  function goOn(item) {
-    items = items.filter((other) => other.position > item.position);
-    if (items.length) advance();
-    else reload();
-  }
-
   function allowBack() {
     if (back) back.disabled = !(state === "open" && current.position > 1 && queue.isEmpty);
   }
@@ -295,14 +290,15 @@
     state = "sending";
     scale.close();
     back.disabled = true;
-    const response = await post(data.back_url, { token: item.token }).catch(() => null);
-    if (response && response.ok) {
-      if (take(await response.json())) show(items[0]);
-    } else if (response && response.status < 500) {
-      reload();
-    } else {
+    const reply = await postJson(data.back_url, csrfToken, { token: item.token });
+    if (state === "left") return;
+    if (!reply) {
       open(item);
       tell("Going back needs a connection. You can go on meanwhile.");
+    } else if (!reply.ok) {
+      reload();
+    } else if (take(reply.content)) {
+      show(items[0]);
     }
   }
 
@@ -341,7 +337,7 @@
 
   function offerBreak(item) {
     begin("break", item);
-    images.keep([...imagesOf(item), ...following(item)]);
+    images.keep([...imagesOf(item), ...imagesAfter(item)]);
     byId("break-text").textContent = `${item.position - 1} of ${item.total} done. Take a short break if you like.`;
     pauseBox.hidden = false;
     byId("break-end").focus();

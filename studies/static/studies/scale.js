@@ -1,5 +1,6 @@
 // The two ways to give a rating. Both have: reset(value) to a stored answer or to none, open(), close(), focus(), value
-// (null: not answered), its description in words, and onChange.
+// (null: not answered), its description in words, and onAnswer. The slider also calls onRestore: it is back at what it
+// was, which is no answer.
 "use strict";
 
 // Width of the slider's thumb in CSS pixels; participant.css draws it in the same size.
@@ -13,7 +14,8 @@ class Slider {
     this.input = container.querySelector("input");
     this.scale = scale;
     this.value = null;
-    this.onChange = () => {};
+    this.onAnswer = () => {};
+    this.onRestore = () => {};
     this.pointer = null;
     this.isPanning = false;
     this.isKeyFresh = false;
@@ -62,7 +64,7 @@ class Slider {
 
   #answer(value) {
     this.#show(value);
-    this.onChange();
+    this.onAnswer();
   }
 
   // Pointers are handled here and not left to the browser: a click on the start position must count, and browsers
@@ -100,7 +102,8 @@ class Slider {
     const before = this.pointer.before;
     this.pointer = null;
     this.isPanning = true;
-    this.#answer(before);
+    this.#show(before);
+    this.onRestore();
   }
 
   // The browser's own change of value: by keys and assistive technology; by finger it must not add to the above.
@@ -139,7 +142,7 @@ class Likert {
     this.scale = scale;
     this.value = null;
     this.isOpen = false;
-    this.onChange = () => {};
+    this.onAnswer = () => {};
     container.addEventListener("change", (event) => this.#answer(event.target));
     document.addEventListener("keydown", (event) => {
       if (!this.isOpen || event.repeat || event.altKey || event.ctrlKey || event.metaKey) return;
@@ -176,7 +179,7 @@ class Likert {
     input.checked = true;
     input.focus({ preventScroll: true });
     this.value = Number(input.value);
-    this.onChange();
+    this.onAnswer();
   }
 }
 
