@@ -68,7 +68,7 @@ ACTIONS = {
             "Publish",
             "The study is published: participants can take it.",
             frozenset({There.UNPUBLISHED}),
-            lambda one, request: recruitment.publish(one),
+            lambda one, request: recruitment.publish(one, landing_url(one, request)),
             spends=True,
             question="Participants can take the study at once, and what they earn is to be paid. From then on only the "
             "numbers of places and screen-out slots can change, and only up.",

@@ -255,15 +255,53 @@ def _note_failure(panel_study: PanelStudy, error: ProlificError) -> None:
     panel_study.save(update_fields=["sync_error"])
 
 
-def publish(panel_study: PanelStudy) -> PanelStudy:
-    """Let people in; from now on only places and slots change, and only up."""
-    if panel_study.study.status != StudyStatus.RUNNING:
+def publish(panel_study: PanelStudy, landing_url: str) -> PanelStudy:
+    """Let people in; from now on only places and slots change, and only up.
+
+    The draft there is brought up to date first, so that what is published is what stands on the page here.
+    """
+    study = panel_study.study
+    if study.status != StudyStatus.RUNNING:
         raise RecruitmentError(
             "Launch the study here first: participants would find it closed and could only return their submission."
         )
     if panel_study.estimated_cost_minor is None:
         raise RecruitmentError("Have the cost estimated first.")
+    if panel_study.reward_minor != to_minor(amount_due(Outcome.COMPLETED, study.rates)):
+        raise RecruitmentError("The study's pay has changed: save what is asked for again, and estimate the cost.")
+    if panel_study.places > study.place_count:
+        raise RecruitmentError(
+            f"Prolific would send {panel_study.places} people, and there are places for {study.place_count} here: "
+            "ask for fewer, or raise the places here."
+        )
+    panel_id = _panel_id(panel_study)
+    with client_of(panel_study.workspace) as client:
+        store(panel_study, client.study(panel_id))
+        if panel_study.status == PanelStudyStatus.UNPUBLISHED:
+            payload = payloads.study_payload(plan_of(panel_study, landing_url))
+            state = client.update_study(panel_id, payload)
+            store(panel_study, state)
+            _refuse_unless_taken_over(payload, state)
     return _transition(panel_study, "PUBLISH", {PanelStudyStatus.ACTIVE, PanelStudyStatus.PUBLISHING})
+
+
+def _refuse_unless_taken_over(payload: dict[str, Any], state: PanelStudyState) -> None:
+    """Before money is spent, the service must say of the draft what was sent: pay, places and screen-outs."""
+    asked = {
+        "reward": payload["reward"],
+        "places": payload["total_available_places"],
+        "screen-out slots": payloads.screen_out_slots(payload["completion_codes"]),
+    }
+    there = {
+        "reward": state.reward_minor,
+        "places": state.places,
+        "screen-out slots": payloads.screen_out_slots(state.codes),
+    }
+    if different := [f"{name}: {there[name]} instead of {asked[name]}" for name in asked if there[name] != asked[name]]:
+        raise RecruitmentError(
+            f"The draft on Prolific does not say what is asked for here ({'; '.join(different)}), so it was not "
+            "published. Look at it there."
+        )
 
 
 def pause(panel_study: PanelStudy) -> PanelStudy:

@@ -8,6 +8,7 @@ from django.utils import timezone
 from scooter_site.common.encryption import CannotDecrypt, decrypt, encrypt
 from scooter_site.demo.fake_prolific.faults import Fault
 from studies.models import PanelStudy, Study, StudyStatus, Workspace
+from studies.recruitment.client import ProlificClient
 from studies.recruitment.errors import Ambiguous, Refused
 from studies.recruitment.statuses import PanelStudyStatus
 from studies.selectors.recruitment import is_out_of_slots
@@ -194,11 +195,56 @@ def test_doing_what_is_done_is_no_failure(published):
 def test_nothing_is_published_before_the_study_here_runs_and_the_cost_is_known(panel_study):
     recruitment.create_draft(panel_study, LANDING)
     with pytest.raises(RecruitmentError, match="cost"):
-        recruitment.publish(panel_study)
+        recruitment.publish(panel_study, LANDING)
     recruitment.estimate_cost(panel_study)
     panel_study.study.status = StudyStatus.READY
     with pytest.raises(RecruitmentError, match="Launch the study here first"):
-        recruitment.publish(panel_study)
+        recruitment.publish(panel_study, LANDING)
+
+
+def test_what_is_published_is_what_is_asked_for_now(panel_study, workspace, fake):
+    recruitment.create_draft(panel_study, LANDING)
+    found = recruitment.filter_candidates(workspace)
+    recruitment.confirm_filters(panel_study, [(one, list(one.proposed)) for one in found], "ada")
+    PanelStudy.objects.update(places=3)
+    panel_study.refresh_from_db()
+    recruitment.estimate_cost(panel_study)
+    recruitment.publish(panel_study, LANDING)
+    published = there(fake, panel_study)
+    assert (published["status"], published["total_available_places"], panel_study.places_there) == ("ACTIVE", 3, 3)
+    assert [one["filter_id"] for one in published["filters"]] == ["colourblindness", "fluent-languages"]
+
+
+def test_a_draft_that_does_not_take_over_what_is_sent_is_not_published(panel_study, fake, monkeypatch):
+    recruitment.create_draft(panel_study, LANDING)
+    recruitment.estimate_cost(panel_study)
+    change = ProlificClient.update_study
+    monkeypatch.setattr(
+        ProlificClient,
+        "update_study",
+        lambda client, panel_id, sent: change(client, panel_id, {**sent, "total_available_places": 40}),
+    )
+    with pytest.raises(RecruitmentError, match="places: 40 instead of 4"):
+        recruitment.publish(panel_study, LANDING)
+    assert there(fake, panel_study)["status"] == "UNPUBLISHED"
+
+
+def test_nothing_is_published_for_other_pay_or_for_people_without_a_place_here(panel_study, fake):
+    recruitment.create_draft(panel_study, LANDING)
+    recruitment.estimate_cost(panel_study)
+    panel_study.reward_minor += 1
+    with pytest.raises(RecruitmentError, match="pay has changed"):
+        recruitment.publish(panel_study, LANDING)
+    panel_study.reward_minor, panel_study.places = 165, 5
+    with pytest.raises(RecruitmentError, match="send 5 people, and there are places for 4"):
+        recruitment.publish(panel_study, LANDING)
+    assert there(fake, panel_study)["status"] == "UNPUBLISHED"
+
+
+def test_publishing_what_somebody_else_has_published_is_no_failure(published):
+    PanelStudy.objects.update(status=PanelStudyStatus.UNPUBLISHED)
+    published.refresh_from_db()
+    assert recruitment.publish(published, LANDING).status == PanelStudyStatus.ACTIVE
 
 
 def test_places_raised_there_are_there_for_people_who_come(published):
