@@ -33,7 +33,7 @@ from studies.recruitment.payloads import MOST_APPROVALS, MOST_BONUSES
 from studies.recruitment.payments import Way, instructions
 from studies.recruitment.review import Offer, Reason
 from studies.recruitment.statuses import SubmissionStatus
-from studies.selectors.payments import standing_of, terms_of, unclear_batches, with_participations
+from studies.selectors.payments import dealt_with, standing_of, terms_of, unclear_batches, with_participations
 from studies.services.payments import PaymentRefused
 from studies.services.pointer import record
 from studies.services.recruitment import RecruitmentError, client_of
@@ -186,7 +186,8 @@ def _refuse_changed(client: ProlificClient, run: PaymentRun) -> None:
             _fail([payment], "Prolific knows no such submission.")
             continue
         amounts = {
-            one.way: one.amount_minor for one in instructions(standing_of(submission), terms) if one.way == Way.BONUS
+            one.way: one.amount_minor
+            for one in instructions(standing_of(submission), terms, already=dealt_with(submission, beside=payment))
         }
         if amounts.get(Way.BONUS) == payment.amount_minor:
             continue

@@ -16,6 +16,7 @@ from studies.recruitment.client import ProlificClient
 from studies.recruitment.errors import NotFound, ProlificError
 from studies.recruitment.review import ABSENT, Here, Meaning, Offer, Reason, meaning
 from studies.recruitment.statuses import SubmissionStatus
+from studies.selectors.payments import bonuses_so_far, with_participations
 from studies.selectors.recruitment import here
 from studies.services.pointer import locked_participation, record
 from studies.services.recruitment import RecruitmentError, client_of, store
@@ -63,7 +64,8 @@ def apply(panel_study: PanelStudy, state: SubmissionState, asked_at: datetime) -
 
 
 def read_meaning(submission: Submission, what_happened: Here) -> Meaning:
-    return meaning(SubmissionStatus(submission.status), submission.entered_code, what_happened)
+    status = SubmissionStatus(submission.status)
+    return meaning(status, submission.entered_code, what_happened, bonuses_so_far(submission))
 
 
 def _open_reason(submission: Submission, read: Meaning) -> str:
@@ -72,7 +74,7 @@ def _open_reason(submission: Submission, read: Meaning) -> str:
         return ""
     if read.reason == submission.settled_reason and not _return_is_overdue(submission):
         return ""
-    if read.reason == Reason.PAID_ELSEWHERE and submission.settled_with == Offer.APPROVE:
+    if read.reason in {Reason.PAID_ELSEWHERE, Reason.PAID_TWICE} and submission.settled_with == Offer.APPROVE:
         return ""  # paid in full because a person said so
     return read.reason
 
@@ -139,6 +141,7 @@ def settle(submission: Submission, offer: Offer, settled_by: str) -> Submission:
 def _return_reason(reason: Reason) -> str:
     return {
         Reason.NEVER_ARRIVED: "We did not see you in the study, so there is nothing that we could approve.",
+        Reason.SUBMITTED_AFTER_BONUS: "You were paid by a bonus already. Please return your submission.",
         Reason.UNFINISHED_HERE: "You did not reach the end of the study, so your answers are not complete.",
     }.get(reason, "The study ended early for you. Please return your submission; time that is due is paid as a bonus.")
 
@@ -170,9 +173,7 @@ def _changed(panel_study: PanelStudy, rows: list[SubmissionState]) -> list[Submi
     """Those that differ from what is stored: mostly few, and each costs several statements."""
     stored = {
         one.submission_id: one
-        for one in Submission.objects.filter(study=panel_study.study_id).select_related(
-            "participation__completion_code"
-        )
+        for one in with_participations(Submission.objects.filter(study=panel_study.study_id))
     }
     return [row for row in rows if row.id not in stored or _differs(stored[row.id], row)]
 
