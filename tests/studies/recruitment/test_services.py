@@ -11,7 +11,7 @@ from studies.models import PanelStudy, Study, StudyStatus, Workspace
 from studies.recruitment.client import ProlificClient
 from studies.recruitment.errors import Ambiguous, Refused
 from studies.recruitment.statuses import PanelStudyStatus
-from studies.selectors.recruitment import is_out_of_slots
+from studies.selectors.recruitment import is_out_of_slots, studies_to_read
 from studies.services import recruitment, recruitment_sync
 from studies.services.recruitment import RecruitmentError
 from tests import factories
@@ -121,6 +121,18 @@ def test_a_workspace_without_fixed_screen_outs_is_told_what_to_do(panel_study, f
     assert panel_study.slots_there is None
 
 
+def test_it_is_found_under_an_earlier_title_too(panel_study, fake):
+    fake.fail(Fault.LOST_AFTER_ACTING, "POST /api/v1/studies/", times=1)
+    fake.fail(Fault.SERVER_ERROR, "GET /api/v1/studies/")
+    with pytest.raises(Exception, match="listing studies"):
+        recruitment.create_draft(panel_study, LANDING)
+    fake.faults.rules.clear()
+    PanelStudy.objects.update(creation_begun_at=timezone.now() - timedelta(minutes=3))
+    panel_study.study.title = "Renamed meanwhile"
+    recruitment.create_draft(panel_study, LANDING)
+    assert list(fake.world.studies) == [panel_study.panel_id]
+
+
 # --- Money and filters ----------------------------------------------------------------------------------------
 
 
@@ -175,6 +187,55 @@ def test_publish_pause_resume_stop_and_open_again(published, fake):
 def test_a_lost_answer_is_followed_by_a_look(published, fake, fault):
     fake.fail(fault, "/transition/", times=1)
     assert recruitment.pause(published).status == PanelStudyStatus.PAUSED
+
+
+def test_a_study_whose_publishing_could_not_be_read_is_read_later(panel_study, fake, monkeypatch):
+    recruitment.create_draft(panel_study, LANDING)
+    recruitment.estimate_cost(panel_study)
+    ask = ProlificClient.transition_study
+
+    def ask_and_be_away(client, panel_id, action):
+        ask(client, panel_id, action)
+        fake.fail(Fault.SERVER_ERROR)
+
+    monkeypatch.setattr(ProlificClient, "transition_study", ask_and_be_away)
+    with pytest.raises(RecruitmentError, match="do not ask twice"):
+        recruitment.publish(panel_study, LANDING)
+    assert panel_study.status == PanelStudyStatus.UNPUBLISHED
+    assert there(fake, panel_study)["status"] == "ACTIVE"
+    fake.faults.rules.clear()
+    assert list(studies_to_read(timezone.now())) == [panel_study]
+    recruitment_sync.read_panel_study(panel_study.pk)
+    panel_study.refresh_from_db()
+    assert (panel_study.status, panel_study.sync_error) == (PanelStudyStatus.ACTIVE, "")
+
+
+def test_an_older_answer_about_a_study_does_not_undo_a_newer_one(published, prolific):
+    earlier, asked_at = prolific.study(published.panel_id), timezone.now()
+    elsewhere = PanelStudy.objects.get()
+    recruitment.pause(published)
+    recruitment.store(elsewhere, earlier, asked_at)
+    assert elsewhere.status == PanelStudyStatus.PAUSED
+    published.refresh_from_db()
+    assert published.status == PanelStudyStatus.PAUSED
+    recruitment.store(elsewhere, earlier, timezone.now())
+    published.refresh_from_db()
+    assert published.status == PanelStudyStatus.ACTIVE
+
+
+def test_a_change_without_an_estimate_is_made_all_the_same(published, fake):
+    fake.fail(Fault.SERVER_ERROR, "study-cost-calculator")
+    recruitment.raise_places(published, 6)
+    published.refresh_from_db()
+    assert (published.places, published.places_there, published.estimated_cost_minor) == (6, 6, None)
+
+
+def test_nobody_is_let_in_again_where_the_study_is_closed_here(published, fake):
+    recruitment.pause(published)
+    published.study.status = StudyStatus.PAUSED
+    with pytest.raises(RecruitmentError, match="Open the study here first"):
+        recruitment.resume(published)
+    assert there(fake, published)["status"] == "PAUSED"
 
 
 def test_what_was_not_done_is_said(published, fake):
@@ -296,7 +357,7 @@ def test_used_up_slots_are_raised_and_the_study_resumed(published, fake):
 
 
 def test_a_study_that_is_not_there_can_do_nothing(panel_study):
-    for deed in (recruitment.refresh, recruitment.pause, recruitment.stop):
+    for deed in (recruitment.pause, recruitment.resume, recruitment.stop):
         with pytest.raises(RecruitmentError, match="not been made"):
             deed(panel_study)
 
