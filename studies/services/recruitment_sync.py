@@ -200,8 +200,7 @@ def read_panel_study(panel_study_id: int) -> None:
 def _changed(panel_study: PanelStudy, rows: list[SubmissionState]) -> list[SubmissionState]:
     """Those that differ from what is stored: mostly few, and each costs several statements."""
     stored = {
-        one.submission_id: one
-        for one in with_participations(Submission.objects.filter(study=panel_study.study_id))
+        one.submission_id: one for one in with_participations(Submission.objects.filter(study=panel_study.study_id))
     }
     return [row for row in rows if row.id not in stored or _differs(stored[row.id], row)]
 
