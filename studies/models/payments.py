@@ -85,6 +85,8 @@ class PaymentState(models.TextChoices):
 
 
 OPEN_STATES = [PaymentState.PLANNED, PaymentState.CLAIMED, PaymentState.SENT]
+# Of the service, which has neither shown nor refused it.
+ASKED_FOR = [PaymentState.CLAIMED, PaymentState.SENT]
 # The participant may have got it.
 PERHAPS_DONE = [PaymentState.CLAIMED, PaymentState.SENT, PaymentState.DONE]
 NOT_LIVE = [PaymentState.FAILED, PaymentState.WITHDRAWN]

@@ -8,7 +8,7 @@ from django.db.models import Q, QuerySet, Sum
 
 from studies.flow import Outcome
 from studies.models import BonusBatch, PanelStudy, Payment, PaymentRun, PaymentState, Submission
-from studies.models.payments import NOT_LIVE, OPEN_STATES, PERHAPS_DONE
+from studies.models.payments import ASKED_FOR, NOT_LIVE, OPEN_STATES, PERHAPS_DONE
 from studies.pay import amount_due
 from studies.recruitment.money import to_minor
 from studies.recruitment.payloads import ScreenOutPay
@@ -159,7 +159,7 @@ def runs_to_work_on() -> QuerySet[PaymentRun]:
 
 def unclear_batches(run: PaymentRun, asked_before: datetime) -> QuerySet[BonusBatch]:
     """Bonuses asked for so long ago that the service would show them, and that it neither showed nor refused."""
-    return run.batches.filter(pay_requested_at__lt=asked_before, payments__state=PaymentState.CLAIMED).distinct()
+    return run.batches.filter(pay_requested_at__lt=asked_before, payments__state__in=ASKED_FOR).distinct()
 
 
 def open_payments(run: PaymentRun) -> QuerySet[Payment]:
