@@ -22,7 +22,7 @@ from studies.pay import amount_due
 from studies.recruitment import payloads
 from studies.recruitment.answers import PanelStudyState
 from studies.recruitment.client import ProlificClient
-from studies.recruitment.errors import Ambiguous, ProlificError, Refused
+from studies.recruitment.errors import Ambiguous, NotAllowed, ProlificError, Refused
 from studies.recruitment.filters import Candidate, candidates, in_words, selection
 from studies.recruitment.money import to_major, to_minor
 from studies.recruitment.payloads import ScreenOutPay, StudyPlan
@@ -232,7 +232,7 @@ def _create(client: ProlificClient, panel_study: PanelStudy, landing_url: str) -
         raise
     except ProlificError as error:
         _note_failure(panel_study, error)
-        if isinstance(error, Refused) and panel_study.screen_out_pay == ScreenOutPay.FIXED:
+        if isinstance(error, (Refused, NotAllowed)) and panel_study.screen_out_pay == ScreenOutPay.FIXED:
             error.text += (
                 " If your workspace has no fixed screen-out payments, choose “Manual review” for who fails a check, "
                 "and try again."
@@ -368,7 +368,7 @@ def _transition(panel_study: PanelStudy, action: str, reached: set[PanelStudySta
         failure: ProlificError | None = None
         try:
             client.transition_study(panel_id, action)
-        except (Ambiguous, Refused) as error:
+        except (Ambiguous, NotAllowed, Refused) as error:
             failure = error
         asked_at = timezone.now()
         try:
