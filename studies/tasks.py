@@ -7,7 +7,7 @@ from django.utils import timezone
 from scooter_site.common.tasks import enqueue, task
 from studies.selectors import studies_with_lost_build
 from studies.selectors.payments import runs_to_work_on
-from studies.selectors.recruitment import studies_to_read, waiting_events
+from studies.selectors.recruitment import studies_to_read
 from studies.services import materials, payment_execution, previews, recruitment_sync, time_out
 
 # Long after any lease: somebody may come back the next morning and go on.
@@ -53,8 +53,8 @@ def process_webhook_event(event_id: int) -> None:
 
 @task
 def process_waiting_webhook_events() -> None:
-    for event_id in waiting_events(timezone.now() - EVENT_WAITS).values_list("id", flat=True):
-        recruitment_sync.process_event(event_id)
+    recruitment_sync.process_waiting_events(timezone.now() - EVENT_WAITS)
+    recruitment_sync.give_up_events(timezone.now() - recruitment_sync.EVENTS_ARE_TRIED_FOR)
     recruitment_sync.forget_old_events(timezone.now() - recruitment_sync.EVENTS_ARE_KEPT)
 
 

@@ -21,6 +21,7 @@ from unfold.decorators import display
 from scooter_site.common.admin_tools import ReadOnlyAdmin, change_url, list_url, may, signed_in
 from scooter_site.common.tasks import enqueue
 from studies.models import PanelStudy, Payment, PaymentRun, PaymentState, Submission
+from studies.models.payments import ASKED_FOR
 from studies.recruitment.errors import ProlificError
 from studies.recruitment.money import to_major
 from studies.recruitment.payloads import SHORTEST_REJECTION
@@ -272,9 +273,7 @@ def run_context(run: PaymentRun, request: HttpRequest) -> dict[str, Any]:
         "may_confirm": may_confirm,
         "may_withdraw": is_waiting and may(request, "add", PaymentRun),
         "seen": payments.fingerprint(run) if is_waiting else "",
-        "unclear_count": Payment.objects.filter(batch__in=unclear, state=PaymentState.CLAIMED).count()
-        if unclear
-        else 0,
+        "unclear_count": Payment.objects.filter(batch__in=unclear, state__in=ASKED_FOR).count() if unclear else 0,
         "grounds": GROUNDS.items(),
         "shortest": SHORTEST_REJECTION,
     }

@@ -13,7 +13,7 @@ from unfold.admin import ModelAdmin
 
 from scooter_site.common.admin_tools import add_url, change_url, list_url, may, signed_in
 from studies import selectors
-from studies.admin.recruitment_actions import ACTIONS, RecruitmentAction, landing_url, number_of
+from studies.admin.recruitment_actions import ACTIONS, RecruitmentAction, landing_url, number_of, spending
 from studies.admin.recruitment_form import RecruitmentForm
 from studies.flow import Outcome
 from studies.models import Panel, PanelStudy, ParticipationKind, Study, StudyStatus, Submission, Workspace
@@ -100,19 +100,32 @@ class RecruitmentPages(ModelAdmin):
         if not may_do(request, action):
             raise PermissionDenied
         if request.method != "POST":
+            try:
+                spends = spending(panel_study, name, request)
+            except RecruitmentError as error:
+                messages.error(request, in_words(error))
+                return self._to_recruitment(study)
             context = {
                 **self._page(request, study, action.label),
                 **recruitment_context(study, panel_study, request),
                 "action": action,
+                "spends": spends,
+                "number": request.GET.get("number", ""),
                 "fits": panel_study.status in action.states,
                 "back_url": reverse("admin:studies_study_recruitment", args=[study.pk]),
             }
             return TemplateResponse(request, "admin/studies/recruitment_question.html", context)
+        # Before it is asked for: it may be done, and its answer be lost.
+        wanted = f": {request.POST.get('number', '')[:10]}" if action.number else ""
+        self.log_change(request, study, f"On Prolific: {action.label}{wanted}.")
+        places_before = study.place_count
         if said := failure_of(lambda: action.run(panel_study, request)):
+            self.log_change(request, study, f"On Prolific: {action.label} was refused, or not answered.")
             messages.error(request, said)
         else:
-            self.log_change(request, study, f"On Prolific: {action.label}.")
             messages.success(request, action.done)
+        if study.place_count != places_before:
+            self.log_change(request, study, f"Raised the places to {study.place_count}.")
         return self._to_recruitment(study)
 
     def recruitment_places_view(self, request: HttpRequest, study_id: int) -> HttpResponse:
@@ -222,6 +235,8 @@ def recruitment_context(study: Study, panel_study: PanelStudy | None, request: H
         if panel_study.status in action.states
         and may_do(request, action)
         and (name != "slots" or panel_study.slots_there is not None)
+        # Of a published study only what it costs after a change, where that could not be asked then.
+        and (name != "estimate" or is_open_to_change(panel_study) or panel_study.estimated_cost_minor is None)
     }
     estimate = panel_study.estimated_cost_minor
     out_of_slots = is_out_of_slots(panel_study)

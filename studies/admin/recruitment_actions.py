@@ -7,6 +7,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from studies.models import PanelStudy
+from studies.recruitment.money import to_major
 from studies.recruitment.statuses import PanelStudyStatus as There
 from studies.services import recruitment, recruitment_sync
 from studies.services.recruitment import RecruitmentError
@@ -31,14 +32,36 @@ def landing_url(panel_study: PanelStudy, request: HttpRequest) -> str:
 
 
 def number_of(request: HttpRequest) -> int:
-    """The number that was typed beside a button."""
-    given = request.POST.get("number", "")
+    """The number that was typed beside a button, and stands in the question's form."""
+    given = (request.POST if request.method == "POST" else request.GET).get("number", "")
     if not given.isascii() or not given.isdigit() or len(given) > 6:
         raise RecruitmentError(f"“{given}” is no whole number: give the new total.")
     return int(given)
 
 
-EVERYWHERE_THERE = frozenset(There) - {There.UNPUBLISHED}
+def spending(panel_study: PanelStudy, name: str, request: HttpRequest) -> list[tuple[str, str]]:
+    """What an action pays to participants, in facts for its question. Raises RecruitmentError for a bad number."""
+    currency, reward = panel_study.study.currency, to_major(panel_study.reward_minor)
+    if name == "resume":
+        left = max(0, (panel_study.places_there or 0) - (panel_study.places_taken or 0))
+        return [("Places still free", f"{left:,}"), ("Rewards for them", f"{currency} {left * reward:,}")]
+    if name == "places":
+        total = number_of(request)
+        more = recruitment.more_places(panel_study, total)
+        return [("New total of places", f"{total:,}"), (f"Rewards for {more:,} more", f"{currency} {more * reward:,}")]
+    if name == "slots":
+        total = number_of(request)
+        more = recruitment.more_slots(panel_study, total)
+        amount = to_major(recruitment.slot_minor(panel_study))
+        return [
+            ("New total of screen-out slots", f"{total:,}"),
+            (f"Screen-outs for {more:,} more", f"{currency} {more * amount:,}"),
+        ]
+    return []
+
+
+EVERYWHERE_THERE = frozenset(There)
+FEES_ON_TOP = "Prolific’s fees and VAT come on top."
 ACTIONS = {
     action.name: action
     for action in (
@@ -60,7 +83,7 @@ ACTIONS = {
             "estimate",
             "Estimate the cost",
             "Prolific has estimated the cost.",
-            frozenset({"", There.UNPUBLISHED}),
+            frozenset({"", *There}),
             lambda one, request: recruitment.estimate_cost(one),
         ),
         RecruitmentAction(
@@ -68,7 +91,7 @@ ACTIONS = {
             "Publish",
             "The study is published: participants can take it.",
             frozenset({There.UNPUBLISHED}),
-            lambda one, request: recruitment.publish(one),
+            lambda one, request: recruitment.publish(one, landing_url(one, request)),
             spends=True,
             question="Participants can take the study at once, and what they earn is to be paid. From then on only the "
             "numbers of places and screen-out slots can change, and only up.",
@@ -87,6 +110,7 @@ ACTIONS = {
             frozenset({There.PAUSED}),
             lambda one, request: recruitment.resume(one),
             spends=True,
+            question=f"Participants can take the places that are left at once. {FEES_ON_TOP}",
         ),
         RecruitmentAction(
             "places",
@@ -95,6 +119,7 @@ ACTIONS = {
             frozenset({There.ACTIVE, There.PAUSED, There.AWAITING_REVIEW, There.COMPLETED}),
             lambda one, request: recruitment.raise_places(one, number_of(request)),
             spends=True,
+            question=f"Participants can take the new places at once, and places are never taken back. {FEES_ON_TOP}",
             number="New total of places",
         ),
         RecruitmentAction(
@@ -104,6 +129,7 @@ ACTIONS = {
             frozenset({There.ACTIVE, There.PAUSED}),
             lambda one, request: recruitment.raise_slots(one, number_of(request)),
             spends=True,
+            question=f"So many who fail the check are paid at once, and slots are never taken back. {FEES_ON_TOP}",
             number="New total of screen-out slots",
         ),
         RecruitmentAction(

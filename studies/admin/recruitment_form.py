@@ -61,6 +61,10 @@ class RecruitmentForm(forms.ModelForm):
     def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.study = study
+        if self.instance.creation_begun_at is not None or (self.instance.pk and self.instance.panel_id):
+            # It is there, or may be: another workspace's token could neither find nor pay it.
+            self.fields["workspace"].disabled = True
+            self.fields["workspace"].help_text = "Fixed, as the study has been made there."
         # Without the empty choice that stands for "unknown".
         self.fields["screen_out_pay"].choices = [(way.value, way.label) for way in ScreenOutPay]  # type: ignore[attr-defined]
 
@@ -107,7 +111,11 @@ class RecruitmentForm(forms.ModelForm):
         self.instance.study = self.study
         self.instance.reward_minor = to_minor(amount_due(Outcome.COMPLETED, self.study.rates))
         self.instance.estimated_cost_minor = None  # of what is asked for now
-        return super().save(commit)
+        if self.instance.pk is None:
+            return super().save(commit)
+        # Only what the form asks for: how the study stands there may be read by others meanwhile.
+        self.instance.save(update_fields=[*self.Meta.fields, "reward_minor", "estimated_cost_minor"])
+        return self.instance
 
 
 def _rounded_up(amount: Decimal) -> Decimal:

@@ -16,7 +16,7 @@ from scooter_site.common.admin_tools import StayOnPage, change_url
 from studies.admin.recruitment import in_words
 from studies.models import Workspace
 from studies.recruitment.errors import ProlificError
-from studies.services import recruitment
+from studies.services import recruitment, webhooks
 from studies.services.recruitment import RecruitmentError
 
 
@@ -99,7 +99,7 @@ class WorkspaceAdmin(StayOnPage, ModelAdmin):
         workspace = self._changeable(request, workspace_pk)
         target = request.build_absolute_uri(reverse("prolific-webhook", args=[workspace.webhook_key]))
         try:
-            recruitment.set_up_webhooks(workspace, target)
+            webhooks.set_up_webhooks(workspace, target)
         except (ProlificError, RecruitmentError) as error:
             messages.error(request, in_words(error))
         else:

@@ -85,8 +85,13 @@ class PaymentState(models.TextChoices):
 
 
 OPEN_STATES = [PaymentState.PLANNED, PaymentState.CLAIMED, PaymentState.SENT]
+# Of the service, which has neither shown nor refused it.
+ASKED_FOR = [PaymentState.CLAIMED, PaymentState.SENT]
+# The participant may have got it.
+PERHAPS_DONE = [PaymentState.CLAIMED, PaymentState.SENT, PaymentState.DONE]
+NOT_LIVE = [PaymentState.FAILED, PaymentState.WITHDRAWN]
 # What stands in the way of another payment of the same submission by the same way.
-LIVE = ~Q(state__in=[PaymentState.FAILED, PaymentState.WITHDRAWN])
+LIVE = ~Q(state__in=NOT_LIVE)
 
 
 class Payment(models.Model):

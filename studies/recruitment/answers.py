@@ -1,11 +1,23 @@
 """What Prolific answers, as typed values. The service's IP addresses and other extras are dropped on reading."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from studies.recruitment.errors import ProlificError
 from studies.recruitment.statuses import PanelStudyStatus, SubmissionStatus, study_status, submission_status
+
+
+@contextmanager
+def readable(what: str) -> Iterator[None]:
+    """An answer of another form than expected is a failure of the service, like any other."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        text = f"The answer about {what} has another form than expected ({type(error).__name__}: {error})."
+        raise ProlificError(f"reading the answer about {what}", text=text) from None
 
 
 @dataclass(frozen=True)
@@ -19,13 +31,13 @@ class PanelStudyState:
     places_taken: int | None
     reward_minor: int
     codes: tuple[Mapping[str, Any], ...]
-    total_cost_minor: int | None = None
 
     @property
     def status(self) -> PanelStudyStatus:
         return study_status(self.raw_status)
 
     @classmethod
+    @readable("a study")
     def read(cls, row: Mapping[str, Any]) -> "PanelStudyState":
         return cls(
             id=str(row["id"]),
@@ -35,7 +47,6 @@ class PanelStudyState:
             places_taken=_number(row.get("places_taken")),
             reward_minor=_number(row.get("reward")) or 0,
             codes=tuple(row.get("completion_codes") or ()),
-            total_cost_minor=_number(row.get("total_cost")),
         )
 
 
@@ -62,6 +73,7 @@ class SubmissionState:
         return submission_status(self.raw_status)
 
     @classmethod
+    @readable("a submission")
     def read(cls, row: Mapping[str, Any], *, study_id: str = "") -> "SubmissionState":
         bonuses = row.get("bonus_payments")
         return cls(
@@ -99,6 +111,7 @@ class PanelFilter:
     choices: Mapping[str, str]
 
     @classmethod
+    @readable("a filter")
     def read(cls, row: Mapping[str, Any]) -> "PanelFilter":
         return cls(
             id=str(row["filter_id"]),

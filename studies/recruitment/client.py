@@ -91,7 +91,7 @@ class ProlificClient:
 
     def transition_study(self, study_id: str, action: str) -> None:
         """PUBLISH, PAUSE, START or STOP. Ambiguous where it may have been done: read the study."""
-        self._post(
+        self._tell(
             f"asking to {action.lower()} the study",
             f"/api/v1/studies/{study_id}/transition/",
             {"action": action},
@@ -119,7 +119,7 @@ class ProlificClient:
         """Approve up to 1,000 submissions, which pays their reward. Asynchronous; approving twice pays once."""
         if not 1 <= len(submission_ids) <= MOST_APPROVALS:
             raise ValueError(f"{len(submission_ids)} approvals in one request: Prolific takes 1 to {MOST_APPROVALS}.")
-        self._post(
+        self._tell(
             "approving submissions",
             "/api/v1/submissions/bulk-approve/",
             {"submission_ids": list(submission_ids)},
@@ -128,7 +128,7 @@ class ProlificClient:
 
     def transition_submission(self, submission_id: str, action: str, **fields: Any) -> None:
         """APPROVE, COMPLETE, RETURN, SCREEN_OUT, UNREJECT, ...; to reject there is ``reject``. Idempotent."""
-        self._post(
+        self._tell(
             f"asking to {action.lower()} a submission",
             f"/api/v1/submissions/{submission_id}/transition/",
             {"action": action, **fields},
@@ -143,7 +143,7 @@ class ProlificClient:
 
     def request_return(self, submission_id: str, reasons: Sequence[str]) -> None:
         """Ask the participant to return the submission, which they need not do. Every request is a message to them."""
-        self._post(
+        self._tell(
             "asking for a return",
             f"/api/v1/submissions/{submission_id}/request-return/",
             {"request_return_reasons": list(reasons)},
@@ -181,9 +181,8 @@ class ProlificClient:
         Returns when the service has taken it on (it pays later); TooManyRequests, Unavailable and Refused mean that
         it has not paid; after Ambiguous nobody knows before the submissions' own bonuses have been read.
         """
-        # The answer's body is not read: whatever it says, it must not turn a payment into a failure.
         path = f"/api/v1/bulk-bonus-payments/{batch_id}/pay/"
-        self._connection.request("paying bonuses", "POST", path, repeat=Repeat.NEVER)
+        self._tell("paying bonuses", path, None, Repeat.NEVER)
 
     # --- Webhooks ---------------------------------------------------------------------------------------------
 
@@ -238,6 +237,10 @@ class ProlificClient:
 
     def _post(self, operation: str, path: str, body: Any, repeat: Repeat) -> Mapping[str, Any]:
         return _body(operation, self._connection.request(operation, "POST", path, repeat=repeat, json=body))
+
+    def _tell(self, operation: str, path: str, body: Any, repeat: Repeat) -> None:
+        """Without reading a good answer's body: whatever it says, it must not turn what was done into a failure."""
+        self._connection.request(operation, "POST", path, repeat=repeat, json=body)
 
 
 def _body(operation: str, response: httpx.Response) -> Mapping[str, Any]:

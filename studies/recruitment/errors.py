@@ -1,12 +1,14 @@
 """What can go wrong between us and Prolific.
 
 ``str()`` of an error names the operation and the kind of failure and is fit for logs; ``text`` has the service's own
-words, which may name participants, and is for the page of who asked.
+words, and is for pages. Ids are taken out of it: it is kept, and shown to people who may not know who took part.
 """
 
+import re
 from typing import Any
 
 LONGEST_TEXT = 1000
+ID = re.compile(r"\b[0-9a-f]{24}\b", re.IGNORECASE)  # of people, submissions and studies alike
 
 
 class ProlificError(Exception):
@@ -17,15 +19,15 @@ class ProlificError(Exception):
         super().__init__(f"Prolific, {operation}: {answered}")
         self.operation = operation
         self.status = status
-        self.text = text[:LONGEST_TEXT] or str(self)
+        self.text = ID.sub("(id)", text)[:LONGEST_TEXT] or str(self)
 
 
 class Refused(ProlificError):
     """The service understood and said no (4xx): the same request would be refused again."""
 
 
-class NotAllowed(Refused):
-    """The token is wrong, or its account may not do this (401, 403)."""
+class NotAllowed(ProlificError):
+    """The token is wrong, or its account may not do this (401, 403). What was asked for stays to be done."""
 
 
 class NotFound(Refused):
@@ -41,7 +43,7 @@ class Unavailable(ProlificError):
 
 
 class Ambiguous(ProlificError):
-    """The request was sent and the answer is lost or an error of the server: it may have been done or not.
+    """The request was sent and its answer is lost, or neither yes nor no: it may have been done or not.
 
     Only raised for calls that must not be repeated. Read the service's own state before doing anything else.
     """

@@ -30,6 +30,8 @@ FIRST_WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 30.0
 # Longer to read than to connect: creating a study takes seconds.
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
+# Client errors in name only: a request that took too long (408), or came too early (425).
+PASSING = {408, 425}
 MOST_PAGES = 1000  # a service whose pages never end must not hold a worker for ever
 
 
@@ -177,8 +179,12 @@ def _error(operation: str, response: httpx.Response, repeat: Repeat) -> Prolific
     text = error_text(body, response.text)
     if status == 429:
         return TooManyRequests(operation, status=status, text=text)
-    if status >= 500:
+    if status >= 500 or status in PASSING:
         kind = Unavailable if repeat == Repeat.SAFE else Ambiguous
         return kind(operation, status=status, text=text)
-    kinds: dict[int, type[Refused]] = {401: NotAllowed, 403: NotAllowed, 404: NotFound}
+    if (status < 400 or status == 409) and repeat != Repeat.SAFE:
+        return Ambiguous(
+            operation, status=status, text=text
+        )  # sent elsewhere, or in conflict with its having been done
+    kinds: dict[int, type[ProlificError]] = {401: NotAllowed, 403: NotAllowed, 404: NotFound}
     return kinds.get(status, Refused)(operation, status=status, text=text)

@@ -1,6 +1,5 @@
 """What is sent to Prolific to create a study and to change it; refused here where the service would refuse it."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -80,15 +79,17 @@ class StudyPlan:
     filters: Sequence[Mapping[str, Any]] = field(default_factory=tuple)
 
 
-def fixed_screen_out(plan: StudyPlan) -> Outcome | None:
-    """The outcome whose code carries the fixed payment: the service takes at most one such code in a study.
+def fixed_screen_out(pay: str, amounts: Mapping[Outcome, Decimal]) -> Outcome | None:
+    """Of the checks that a study has and what each pays, the outcome whose code carries the fixed payment.
+
+    The service takes at most one such code in a study.
 
     Of several, the one that pays least: it is the earliest check, which most people fail, and whose amount nobody may
     be paid below. The others are reviewed and paid a bonus.
     """
-    if plan.screen_out_pay != ScreenOutPay.FIXED or not plan.screen_out_major:
+    if pay != ScreenOutPay.FIXED or not amounts:
         return None
-    return min(plan.screen_out_major, key=lambda outcome: (plan.screen_out_major[outcome], outcome.value))
+    return min(amounts, key=lambda outcome: (amounts[outcome], outcome.value))
 
 
 def study_payload(plan: StudyPlan) -> dict[str, Any]:
@@ -125,7 +126,7 @@ def study_address(landing_url: str) -> str:
 
 def completion_codes(plan: StudyPlan, *, slots: int | None = None) -> list[dict[str, Any]]:
     """One code per outcome with its action. ``slots``: screen-outs paid in all; None: as planned."""
-    fixed = fixed_screen_out(plan)
+    fixed = fixed_screen_out(plan.screen_out_pay, plan.screen_out_major)
     slots = plan.screen_out_slots if slots is None else slots
     return [
         {
@@ -172,11 +173,6 @@ def screen_out_slots(codes: Sequence[Mapping[str, Any]]) -> int | None:
             if action.get("action") == "FIXED_SCREEN_OUT_PAYMENT":
                 return int(action.get("slots") or 0)
     return None
-
-
-def shortest_maximum_minutes(minutes: int) -> float:
-    """The least ``maximum_allowed_time`` the service takes: 2 + 2t + 2√t. We send none, which means its maximum."""
-    return 2 + 2 * minutes + 2 * math.sqrt(minutes)
 
 
 def rejection_problems(category: str, message: str) -> list[str]:

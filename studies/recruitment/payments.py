@@ -5,13 +5,13 @@ earned the reward is approved; who failed an early check and was not paid by the
 submission, and gets a bonus when it is returned: left as it is, the service would pay the whole reward too, in time.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from studies.flow import Outcome
 from studies.recruitment.payloads import rejection_problems
-from studies.recruitment.review import REWARDED, SCREENED, Here, Offer, Pay, meaning
+from studies.recruitment.review import REWARDED, SCREENED, Bonuses, Here, Offer, Pay, Reason, meaning
 from studies.recruitment.statuses import SubmissionStatus
 
 # The service's own words for what a failed attention check may be called.
@@ -57,7 +57,10 @@ class Terms:
 
 @dataclass(frozen=True)
 class Standing:
-    """A submission as last read there, what happened here, and what a person decided about it."""
+    """A submission as last read there, what happened here, and what a person decided about it.
+
+    ``bonuses_minor``: all that the service shows, perhaps late; ``our_bonus_minor``: paid from here, or perhaps.
+    """
 
     status: SubmissionStatus
     entered_code: str
@@ -66,6 +69,7 @@ class Standing:
     settled_with: str = ""
     return_requested: bool = False
     bonuses_minor: tuple[int, ...] = ()
+    our_bonus_minor: int = 0
 
 
 @dataclass(frozen=True)
@@ -77,36 +81,71 @@ class Instruction:
     reason: str
 
 
-def instructions(standing: Standing, terms: Terms, *, already: Collection[Way] = ()) -> list[Instruction]:
-    """What is to be done now; ``already``: ways in which it has been dealt with by us, or is just being.
+def instructions(standing: Standing, terms: Terms, *, already: Mapping[Way, int] | None = None) -> list[Instruction]:
+    """What is to be done now; ``already``: amounts by the ways in which it was dealt with by us, or is just being.
 
-    An approval may be joined by a bonus, for what the reward lacks of the amount due.
+    An approval may be joined by a bonus, for what the reward lacks of the amount due. Any other bonus stands in place
+    of the approval, so that one of the two is enough to keep the other back, in whichever order they came.
     """
+    already = already or {}
     if Way.REJECT in already:
         return []
-    # A bonus that we know nothing of was paid by hand: whether it was meant for this is for a person to say.
-    paid_by_hand = bool(standing.bonuses_minor)
-    return [
-        one for one in _owed(standing, terms) if one.way not in already and not (paid_by_hand and one.way == Way.BONUS)
-    ]
+    lacking = max(0, _due(standing, terms) - terms.reward_minor)
+    found = [one for one in _owed(standing, terms) if one.way not in already]
+    if already.get(Way.BONUS, 0) > lacking and not _is_approved_beside_bonus(standing):
+        found = [one for one in found if one.way != Way.APPROVE]
+    if Way.APPROVE in already:
+        found = [one for one in found if one.way != Way.BONUS or one.amount_minor <= lacking]
+    return found
+
+
+def bonuses_of(standing: Standing, terms: Terms) -> Bonuses:
+    due = _due(standing, terms)
+    by_hand = list(standing.bonuses_minor)
+    if standing.our_bonus_minor in by_hand:
+        by_hand.remove(standing.our_bonus_minor)
+    there = terms.reward_minor if standing.status == SubmissionStatus.AWAITING_REVIEW else _paid_there(standing, terms)
+    return Bonuses(
+        ours=standing.our_bonus_minor > 0,
+        by_hand=bool(by_hand),
+        too_much=standing.our_bonus_minor > max(0, due - there),
+        is_lacking=due > terms.reward_minor,
+    )
+
+
+def _due(standing: Standing, terms: Terms) -> int:
+    outcome = standing.here.outcome
+    return terms.due_minor.get(outcome, 0) if outcome else 0
+
+
+def _paid_there(standing: Standing, terms: Terms) -> int:
+    """What the service has paid by itself or on being told to, without bonuses."""
+    paid = {SubmissionStatus.APPROVED: terms.reward_minor, SubmissionStatus.SCREENED_OUT: terms.fixed_minor}
+    return paid.get(standing.status, 0)
+
+
+def _is_approved_beside_bonus(standing: Standing) -> bool:
+    """Whether a person who knew of the bonus decided to approve."""
+    decision = (standing.settled_reason, standing.settled_with)
+    return standing.our_bonus_minor > 0 and decision == (Reason.SUBMITTED_AFTER_BONUS, Offer.APPROVE)
 
 
 def _owed(standing: Standing, terms: Terms) -> list[Instruction]:
-    read = meaning(standing.status, standing.entered_code, standing.here)
+    read = meaning(standing.status, standing.entered_code, standing.here, bonuses_of(standing, terms))
     outcome = standing.here.outcome
-    due = terms.due_minor.get(outcome, 0) if outcome else 0
-    # A decision holds for the reason that it was made for, and no other.
-    decided = standing.settled_with if read.reason and read.reason == standing.settled_reason else ""
+    due = _due(standing, terms)
+    # A decision holds for the reason that it was made for, and no other; and as long as it is offered there.
+    holds = read.reason and read.reason == standing.settled_reason and standing.settled_with in read.offers
+    decided = standing.settled_with if holds else ""
     is_waiting = standing.status == SubmissionStatus.AWAITING_REVIEW
     lacking = _bonus(due - terms.reward_minor, f"{_named(outcome)}; the reward is less than what is due")
     if decided == Offer.APPROVE and is_waiting:
         return [Instruction(Way.APPROVE, terms.reward_minor, f"{_named(outcome)}; a person decided to approve")]
-    if decided == Offer.BONUS:
-        paid = terms.fixed_minor if standing.status == SubmissionStatus.SCREENED_OUT else 0
-        return _bonus(due - paid, f"{_named(outcome)}; a person decided to pay a bonus")
+    if decided == Offer.BONUS and not is_waiting:
+        return _bonus(due - _paid_there(standing, terms), f"{_named(outcome)}; a person decided to pay a bonus")
     if outcome in REWARDED and read.pay == Pay.DUE:
         return [Instruction(Way.APPROVE, terms.reward_minor, _named(outcome)), *lacking]
-    if outcome in REWARDED and standing.status == SubmissionStatus.APPROVED:
+    if outcome in REWARDED and standing.status == SubmissionStatus.APPROVED and read.reason is None:
         return lacking
     if outcome in SCREENED and read.pay == Pay.DUE:
         if not is_waiting:

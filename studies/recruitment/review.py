@@ -37,6 +37,10 @@ class Reason(StrEnum):
     PAID_ELSEWHERE = "paid_elsewhere"
     REJECTED_ELSEWHERE = "rejected_elsewhere"
     UNKNOWN_STATE = "unknown_state"
+    SUBMITTED_AFTER_BONUS = "submitted_after_bonus"
+    BONUS_BY_HAND = "bonus_by_hand"
+    PAID_TWICE = "paid_twice"
+    PAID_IN_PART = "paid_in_part"
 
     @property
     def label(self) -> str:
@@ -51,6 +55,10 @@ class Reason(StrEnum):
             Reason.PAID_ELSEWHERE: "Paid on Prolific, not what is due",
             Reason.REJECTED_ELSEWHERE: "Rejected on Prolific",
             Reason.UNKNOWN_STATE: "In a state that Scooter does not know",
+            Reason.SUBMITTED_AFTER_BONUS: "Submitted, and has had a bonus already",
+            Reason.BONUS_BY_HAND: "A bonus is due, and one was paid by hand",
+            Reason.PAID_TWICE: "Paid on Prolific on top of a bonus",
+            Reason.PAID_IN_PART: "Paid in part on Prolific",
         }[self]
 
 
@@ -85,6 +93,23 @@ ABSENT = Here(arrived=False)
 
 
 @dataclass(frozen=True)
+class Bonuses:
+    """What the bonuses of a submission mean for anything else that it might be paid.
+
+    ``ours``: one was paid from here, or perhaps; ``by_hand``: the service shows one that is not ours; ``too_much``:
+    ours and the service's own pay in this state are more than is due; ``is_lacking``: the reward is less than is due.
+    """
+
+    ours: bool = False
+    by_hand: bool = False
+    too_much: bool = False
+    is_lacking: bool = False
+
+
+NO_BONUSES = Bonuses()
+
+
+@dataclass(frozen=True)
 class Meaning:
     """``frees_place``: somebody else may have the dataset of one who is still inside."""
 
@@ -94,13 +119,35 @@ class Meaning:
     offers: tuple[Offer, ...] = ()
 
 
-def meaning(status: SubmissionStatus, entered_code: str, here: Here) -> Meaning:
-    """What the panel's state and what happened here mean together."""
+def meaning(status: SubmissionStatus, entered_code: str, here: Here, bonuses: Bonuses = NO_BONUSES) -> Meaning:
+    """What the panel's state, what happened here, and the bonuses so far mean together."""
+    read = _by_state(status, entered_code, here)
+    if status == SubmissionStatus.AWAITING_REVIEW:
+        if bonuses.too_much or bonuses.by_hand:
+            offers = (Offer.REQUEST_RETURN, Offer.APPROVE, Offer.NOTHING)
+            return Meaning(False, Pay.ASK, Reason.SUBMITTED_AFTER_BONUS, offers)
+        return read
+    if read.pay == Pay.DONE and bonuses.too_much:
+        return Meaning(False, Pay.DONE, Reason.PAID_TWICE, (Offer.NOTHING,))
+    tops_up = status == SubmissionStatus.APPROVED and here.outcome in REWARDED and bonuses.is_lacking
+    if read.pay == Pay.DUE or Offer.BONUS in read.offers or tops_up:
+        if bonuses.ours:
+            return Meaning(read.frees_place, Pay.DONE)
+        if bonuses.by_hand:
+            # Whether it was meant for what is due is for a person to say.
+            return Meaning(read.frees_place, Pay.ASK, Reason.BONUS_BY_HAND, (Offer.BONUS, Offer.NOTHING))
+    return read
+
+
+def _by_state(status: SubmissionStatus, entered_code: str, here: Here) -> Meaning:
     match status:
         case SubmissionStatus.RESERVED | SubmissionStatus.ACTIVE:
             return Meaning(False, Pay.WAIT)
         case SubmissionStatus.AWAITING_REVIEW:
             return _submitted(entered_code, here)
+        case SubmissionStatus.PARTIALLY_APPROVED if here.outcome in REWARDED:
+            # The service does not say how much, so that nothing can be reckoned here.
+            return Meaning(False, Pay.DONE, Reason.PAID_IN_PART, (Offer.NOTHING,))
         case SubmissionStatus.APPROVED | SubmissionStatus.PARTIALLY_APPROVED:
             return _paid(here.outcome in REWARDED)
         case SubmissionStatus.SCREENED_OUT:
@@ -137,7 +184,8 @@ def _offers(outcome: Outcome) -> tuple[Offer, ...]:
     if outcome in REWARDED:
         return (Offer.APPROVE, Offer.NOTHING)
     if outcome in SCREENED:
-        return (Offer.REQUEST_RETURN, Offer.BONUS, Offer.APPROVE, Offer.NOTHING)
+        # No bonus yet: left as it is, the service would pay the whole reward too. It follows when it is returned.
+        return (Offer.REQUEST_RETURN, Offer.APPROVE, Offer.NOTHING)
     return (Offer.REQUEST_RETURN, Offer.APPROVE, Offer.NOTHING)
 
 
@@ -151,8 +199,11 @@ def _paid(is_what_is_due: bool, here: Here | None = None) -> Meaning:
 
 
 def _left(reason: Reason, here: Here) -> Meaning:
-    """Returned or timed out. Who was screened out is asked to return, and is paid all the same, as a bonus."""
-    if here.outcome in REWARDED:
+    """Returned or timed out. Who was screened out is asked to return, and is paid all the same, as a bonus.
+
+    A submission that timed out may still be handed in, and be paid by the service: so a person says when it will not.
+    """
+    if here.outcome in REWARDED or (here.outcome in SCREENED and reason == Reason.TIMED_OUT_AFTER_END):
         return Meaning(True, Pay.ASK, reason, (Offer.BONUS, Offer.NOTHING))
     if here.outcome in SCREENED:
         return Meaning(True, Pay.DUE)

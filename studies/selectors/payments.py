@@ -1,6 +1,6 @@
 """What is to be paid, how far payments have got, and what a study has cost so far."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -8,11 +8,12 @@ from django.db.models import Q, QuerySet, Sum
 
 from studies.flow import Outcome
 from studies.models import BonusBatch, PanelStudy, Payment, PaymentRun, PaymentState, Submission
-from studies.models.payments import LIVE, OPEN_STATES
+from studies.models.payments import ASKED_FOR, NOT_LIVE, OPEN_STATES, PERHAPS_DONE
 from studies.pay import amount_due
 from studies.recruitment.money import to_minor
 from studies.recruitment.payloads import ScreenOutPay
-from studies.recruitment.payments import Instruction, Standing, Terms, Way, instructions
+from studies.recruitment.payments import Instruction, Standing, Terms, Way, bonuses_of, instructions
+from studies.recruitment.review import NO_BONUSES, Bonuses
 from studies.recruitment.statuses import SubmissionStatus
 from studies.selectors.recruitment import here
 
@@ -37,26 +38,49 @@ def standing_of(submission: Submission) -> Standing:
         settled_with=submission.settled_with,
         return_requested=submission.return_requested,
         bonuses_minor=tuple(submission.bonuses_minor or ()),
+        our_bonus_minor=_our_bonus(submission),
     )
 
 
+def _our_bonus(submission: Submission) -> int:
+    """What a bonus paid from here was, or perhaps was; 0 if there is none."""
+    return sum(
+        payment.amount_minor
+        for payment in submission.payments.all()
+        if payment.way == Way.BONUS and payment.state in PERHAPS_DONE
+    )
+
+
+def bonuses_so_far(submission: Submission) -> Bonuses:
+    """What the submission's bonuses mean for anything else that it might be paid."""
+    if not (submission.bonuses_minor or _our_bonus(submission)):
+        return NO_BONUSES
+    panel_study = PanelStudy.objects.select_related("study").get(study=submission.study_id)
+    return bonuses_of(standing_of(submission), terms_of(panel_study))
+
+
+def dealt_with(submission: Submission, *, beside: Payment | None = None) -> dict[Way, int]:
+    """Amounts by the ways in which it was dealt with, or is just being; ``beside``: other than by this payment."""
+    return {
+        Way(payment.way): payment.amount_minor
+        for payment in submission.payments.all()
+        if payment.state not in NOT_LIVE and payment != beside
+    }
+
+
 def with_participations(submissions: QuerySet[Submission]) -> QuerySet[Submission]:
-    return submissions.select_related("participation__completion_code")
+    """With all that ``standing_of`` and ``dealt_with`` read."""
+    return submissions.select_related("participation__completion_code").prefetch_related("payments")
 
 
 def due_now(panel_study: PanelStudy) -> list[tuple[Submission, Instruction]]:
     """Every payment that could be made now, by submission; what is paid or being paid is not among them."""
     terms = terms_of(panel_study)
-    already = defaultdict(set)
-    for submission_id, way in Payment.objects.filter(LIVE, run__panel_study=panel_study).values_list(
-        "submission_id", "way"
-    ):
-        already[submission_id].add(Way(way))
     submissions = with_participations(Submission.objects.filter(study=panel_study.study_id)).order_by("id")
     return [
         (submission, instruction)
         for submission in submissions
-        for instruction in instructions(standing_of(submission), terms, already=already[submission.pk])
+        for instruction in instructions(standing_of(submission), terms, already=dealt_with(submission))
     ]
 
 
@@ -135,7 +159,7 @@ def runs_to_work_on() -> QuerySet[PaymentRun]:
 
 def unclear_batches(run: PaymentRun, asked_before: datetime) -> QuerySet[BonusBatch]:
     """Bonuses asked for so long ago that the service would show them, and that it neither showed nor refused."""
-    return run.batches.filter(pay_requested_at__lt=asked_before, payments__state=PaymentState.CLAIMED).distinct()
+    return run.batches.filter(pay_requested_at__lt=asked_before, payments__state__in=ASKED_FOR).distinct()
 
 
 def open_payments(run: PaymentRun) -> QuerySet[Payment]:

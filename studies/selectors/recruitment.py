@@ -42,10 +42,11 @@ def is_out_of_slots(panel_study: PanelStudy) -> bool:
 
 
 def studies_to_read(finished_not_since: datetime) -> QuerySet[PanelStudy]:
-    """Studies on the panel that may have changed: published ones, and finished ones not read since then."""
-    there = PanelStudy.objects.exclude(study__prolific_study_id="").exclude(
-        status__in=["", PanelStudyStatus.UNPUBLISHED]
-    )
+    """Studies on the panel that may have changed: all but finished ones that were read since then.
+
+    Drafts too: one may have been published there, or from here by a call whose answer was lost.
+    """
+    there = PanelStudy.objects.exclude(study__prolific_study_id="")
     return there.exclude(Q(status=PanelStudyStatus.COMPLETED) & Q(read_at__gte=finished_not_since))
 
 

@@ -7,9 +7,9 @@ does what is certain not to have been done:
 - Asking to return: every request is a message. Claimed before the call; after an answer that was lost, repeated only
   if the submission does not show that it was asked for, as who is not asked waits for ever.
 - Bonuses: the payment that the service would make twice. Setting up a batch pays nothing, so a batch whose id was lost
-  is set up anew. Paying is claimed first, in a transaction of its own; whatever happens after that, the call is not
-  made again. What then became of it is read in the submissions' own bonuses, which may lag. What stays unclear is put
-  before a person (``declare_unpaid``).
+  is set up anew. Paying is claimed first, in a transaction of its own. Only where it was certainly not done (429, no
+  connection) is it tried again; refused, it is given up. After any other answer but a good one, what became of it is
+  read in the submissions' own bonuses, which may lag. What stays unclear is put before a person (``declare_unpaid``).
 
 No database transaction is open while the service is asked.
 """
@@ -24,7 +24,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from studies.models import BonusBatch, Payment, PaymentRun, PaymentState, Submission
-from studies.models.payments import OPEN_STATES
+from studies.models.payments import ASKED_FOR, OPEN_STATES
 from studies.recruitment.answers import SubmissionState
 from studies.recruitment.client import ProlificClient
 from studies.recruitment.errors import Ambiguous, NotFound, ProlificError, Refused
@@ -33,7 +33,7 @@ from studies.recruitment.payloads import MOST_APPROVALS, MOST_BONUSES
 from studies.recruitment.payments import Way, instructions
 from studies.recruitment.review import Offer, Reason
 from studies.recruitment.statuses import SubmissionStatus
-from studies.selectors.payments import standing_of, terms_of, unclear_batches, with_participations
+from studies.selectors.payments import dealt_with, standing_of, terms_of, unclear_batches, with_participations
 from studies.services.payments import PaymentRefused
 from studies.services.pointer import record
 from studies.services.recruitment import RecruitmentError, client_of
@@ -44,6 +44,7 @@ logger = logging.getLogger(__name__)
 RETURN_REASON = "The study ended early for you. Please return your submission; your time is then paid as a bonus."
 # Longer than any call; what was claimed before that is in nobody's hands any more.
 CALL_TAKES = timedelta(minutes=5)
+UNKNOWN_THERE = "Prolific knows no such submission."
 VERDICTS = {Way.APPROVE: SubmissionStatus.APPROVED, Way.REJECT: SubmissionStatus.REJECTED}
 
 
@@ -62,7 +63,7 @@ def execute(run_id: int) -> None:
     except (ProlificError, RecruitmentError) as failure:
         logger.warning("%s is not finished: %s", run, failure)
         error = failure.text if isinstance(failure, ProlificError) else str(failure)
-    _finish(run, error)
+    _finish(run, error or _unseen_verdicts(run))
 
 
 def _finish(run: PaymentRun, error: str) -> None:
@@ -82,10 +83,10 @@ def _give_verdicts(client: ProlificClient, run: PaymentRun) -> None:
     waiting = list(_of(run, *VERDICTS))
     for payment in waiting:
         if payment.way == Way.REJECT:
-            _give_one(client, payment)
+            _give_one(client, run, payment)
     approvals = [payment for payment in waiting if payment.way == Way.APPROVE]
     for start in range(0, len(approvals), MOST_APPROVALS):
-        _approve(client, approvals[start : start + MOST_APPROVALS])
+        _approve(client, run, approvals[start : start + MOST_APPROVALS])
     _see_verdicts(client, run)
 
 
@@ -95,16 +96,35 @@ def _see_verdicts(client: ProlificClient, run: PaymentRun) -> None:
     states = {state.id: state for state in client.submissions(run.panel_study.panel_id)}
     for payment in _of(run, *VERDICTS):
         state = states.get(payment.submission.submission_id)
-        if state is None or state.status == SubmissionStatus.AWAITING_REVIEW:
+        if state is None:
+            submission = _read(client, run, payment)
+            if submission is None:
+                _fail([payment], OPEN_STATES, UNKNOWN_THERE)
+                continue
+            status = SubmissionStatus(submission.status)
+        else:
+            status = state.status
+        if status == SubmissionStatus.AWAITING_REVIEW:
             continue
-        apply(run.panel_study, state, asked_at)
-        if state.status == VERDICTS[Way(payment.way)]:
+        if state is not None:
+            apply(run.panel_study, state, asked_at)
+        if status == VERDICTS[Way(payment.way)]:
             _done(payment)
         else:
-            _fail([payment], f"On Prolific the submission is “{state.status.label}”, so it was left as it is.")
+            text = f"On Prolific the submission is “{status.label}”, so it was left as it is."
+            _fail([payment], OPEN_STATES, text)
 
 
-def _approve(client: ProlificClient, payments: Sequence[Payment]) -> None:
+def _unseen_verdicts(run: PaymentRun) -> str:
+    """For people: what is asked for again and again and never shows; empty where there is none."""
+    unseen = run.payments.filter(way__in=VERDICTS, state__in=ASKED_FOR)
+    count = unseen.filter(claimed_at__lt=settled_before()).count()
+    return (
+        f"Prolific was asked long ago to approve or reject, and does not show it: {count}. Look there." if count else ""
+    )
+
+
+def _approve(client: ProlificClient, run: PaymentRun, payments: Sequence[Payment]) -> None:
     _claim(payments)
     try:
         client.approve([payment.submission.submission_id for payment in payments])
@@ -112,12 +132,12 @@ def _approve(client: ProlificClient, payments: Sequence[Payment]) -> None:
         # All for the sake of one; that one is found by approving each by itself.
         logger.warning("%s; approving one by one", error)
         for payment in payments:
-            _give_one(client, payment)
+            _give_one(client, run, payment)
         return
     _move(payments, PaymentState.CLAIMED, PaymentState.SENT)
 
 
-def _give_one(client: ProlificClient, payment: Payment) -> None:
+def _give_one(client: ProlificClient, run: PaymentRun, payment: Payment) -> None:
     _claim([payment])
     submission_id = payment.submission.submission_id
     try:
@@ -126,7 +146,12 @@ def _give_one(client: ProlificClient, payment: Payment) -> None:
         else:
             client.transition_submission(submission_id, "APPROVE")
     except Refused as error:
-        _fail([payment], error.text)
+        # Perhaps because another worker has just had it done.
+        submission = _read(client, run, payment)
+        if submission is not None and submission.status == VERDICTS[Way(payment.way)]:
+            _done(payment)
+        else:
+            _fail([payment], [PaymentState.CLAIMED], error.text)
         return
     _move([payment], PaymentState.CLAIMED, PaymentState.SENT)
 
@@ -148,7 +173,7 @@ def _ask_for_returns(client: ProlificClient, run: PaymentRun) -> None:
         try:
             client.request_return(payment.submission.submission_id, [RETURN_REASON])
         except Refused as error:
-            _fail([payment], error.text)
+            _fail([payment], [PaymentState.CLAIMED], error.text)
             continue
         except Ambiguous as error:
             logger.warning("%s; the submission is read before it is asked for again", error)
@@ -178,29 +203,40 @@ def _pay_bonuses(client: ProlificClient, run: PaymentRun) -> None:
 
 
 def _refuse_changed(client: ProlificClient, run: PaymentRun) -> None:
-    """Read each submission anew, and give up bonuses that are no longer due or were paid by somebody else."""
+    """Read each submission anew, and give up bonuses that are no longer due or were paid by somebody else.
+
+    Also those set up in a batch: hours may pass before the service can be asked to pay it.
+    """
     terms = terms_of(run.panel_study)
-    for payment in _of(run, Way.BONUS).filter(state=PaymentState.PLANNED, batch__isnull=True):
+    for payment in _of(run, Way.BONUS).filter(state=PaymentState.PLANNED):
         submission = _read(client, run, payment)
         if submission is None:
-            _fail([payment], "Prolific knows no such submission.")
+            _give_up(run, payment, UNKNOWN_THERE)
             continue
         amounts = {
-            one.way: one.amount_minor for one in instructions(standing_of(submission), terms) if one.way == Way.BONUS
+            one.way: one.amount_minor
+            for one in instructions(standing_of(submission), terms, already=dealt_with(submission, beside=payment))
         }
         if amounts.get(Way.BONUS) == payment.amount_minor:
             continue
         if submission.bonuses_minor:
-            _fail([payment], "Prolific shows a bonus that was not paid from here: look at it there first.")
+            _give_up(run, payment, "Prolific shows a bonus that was not paid from here: look at it there first.")
         else:
-            _fail([payment], f"It is no longer due: the submission is “{submission.get_status_display()}”.")
+            _give_up(run, payment, f"It is no longer due: the submission is “{submission.get_status_display()}”.")
+
+
+def _give_up(run: PaymentRun, payment: Payment, text: str) -> None:
+    """Before it is asked for. A batch that was set up with it is set up anew without it."""
+    with transaction.atomic():
+        _lock(run)
+        if _fail([payment], [PaymentState.PLANNED], text):
+            run.batches.filter(payments=payment.pk).update(batch_id="", total_minor=None)
 
 
 def _divide(run: PaymentRun) -> None:
     """Put bonuses into batches of what the service takes at once."""
     with transaction.atomic():
-        # Locked, so that two workers do not both put a payment into a batch.
-        PaymentRun.objects.select_for_update(of=("self",)).get(pk=run.pk)
+        _lock(run)
         free = list(
             _of(run, Way.BONUS).filter(state=PaymentState.PLANNED, batch__isnull=True).values_list("id", flat=True)
         )
@@ -217,30 +253,44 @@ def _new_batch(run: PaymentRun, payment_ids: Sequence[int]) -> BonusBatch:
 def _set_up(client: ProlificClient, batch: BonusBatch) -> bool:
     """Have the service prepare the batch, which pays nothing. False: it will not be paid, or not in this batch."""
     payments = _of_batch(batch, PaymentState.PLANNED)
+    if not payments:
+        return False  # another worker was faster
     amounts = [(payment.submission.submission_id, to_major(payment.amount_minor)) for payment in payments]
     try:
         answer = client.set_up_bonuses(batch.run.panel_study.panel_id, amounts)
     except Refused as error:
         if len(payments) == 1:
-            _fail(payments, error.text)
+            _give_up(batch.run, payments[0], error.text)
         else:
-            # All for the sake of one; each gets a batch of its own, which the next call of ``execute`` pays.
+            # All for the sake of one; each gets a batch of its own.
             logger.warning("%s; paying one by one", error)
-            with transaction.atomic():
-                for payment in payments:
-                    _new_batch(batch.run, [payment.pk])
-            for single in BonusBatch.objects.filter(payments__in=payments):
+            for single in _split(batch):
                 if _set_up(client, single):
                     _pay(client, single)
         return False
     due = sum(payment.amount_minor for payment in payments)
     if answer.amount_minor != due:
-        _fail(payments, f"Prolific would have paid {to_major(answer.amount_minor)}, but {to_major(due)} is due.")
+        for payment in payments:
+            text = f"Prolific would have paid {to_major(answer.amount_minor)}, but {to_major(due)} is due."
+            _give_up(batch.run, payment, text)
         return False
-    # Another worker may have been faster: then its batch is the one that is paid.
-    BonusBatch.objects.filter(pk=batch.pk, batch_id="").update(batch_id=answer.id, total_minor=answer.total_minor)
+    with transaction.atomic():
+        _lock(batch.run)
+        if _of_batch(batch, PaymentState.PLANNED) != payments:
+            return False  # set up with others than are in it now
+        # Another worker may have been faster: then its batch is the one that is paid.
+        BonusBatch.objects.filter(pk=batch.pk, batch_id="").update(batch_id=answer.id, total_minor=answer.total_minor)
     batch.refresh_from_db()
     return True
+
+
+def _split(batch: BonusBatch) -> list[BonusBatch]:
+    """A batch for each of its payments; none where another worker has set it up or asked to pay it."""
+    with transaction.atomic():
+        _lock(batch.run)
+        if not BonusBatch.objects.filter(pk=batch.pk, batch_id="").exists():
+            return []
+        return [_new_batch(batch.run, [payment.pk]) for payment in _of_batch(batch, PaymentState.PLANNED)]
 
 
 def _pay(client: ProlificClient, batch: BonusBatch) -> None:
@@ -257,9 +307,10 @@ def _pay(client: ProlificClient, batch: BonusBatch) -> None:
         # Certainly not paid: refused, or never reached.
         with transaction.atomic():
             BonusBatch.objects.filter(pk=batch.pk).update(pay_requested_at=None)
-            _move(payments, PaymentState.CLAIMED, PaymentState.PLANNED)
             if isinstance(error, Refused):
-                _fail(payments, error.text)
+                _fail(payments, [PaymentState.CLAIMED], error.text)
+            else:
+                _move(payments, PaymentState.CLAIMED, PaymentState.PLANNED)
         if not isinstance(error, Refused):
             raise
         return
@@ -267,21 +318,23 @@ def _pay(client: ProlificClient, batch: BonusBatch) -> None:
 
 
 def _claim_batch(batch: BonusBatch) -> bool:
-    """Note, and commit, that the batch is about to be paid. Whoever gets True is the only one who may pay it."""
+    """Note, and commit, that the batch is about to be paid. Whoever gets True is the only one who may pay it.
+
+    It is paid as it was set up: not where it has another id by now, or nothing is left in it.
+    """
     with transaction.atomic():
-        won = BonusBatch.objects.filter(pk=batch.pk, pay_requested_at__isnull=True).update(
-            pay_requested_at=timezone.now()
-        )
-        if won:
-            batch.payments.filter(state=PaymentState.PLANNED).update(
-                state=PaymentState.CLAIMED, claimed_at=timezone.now()
-            )
-    return bool(won)
+        _lock(batch.run)
+        planned = _of_batch(batch, PaymentState.PLANNED)
+        as_set_up = BonusBatch.objects.filter(pk=batch.pk, batch_id=batch.batch_id, pay_requested_at__isnull=True)
+        if not planned or not as_set_up.update(pay_requested_at=timezone.now()):
+            return False
+        _claim(planned)
+    return True
 
 
 def _see_what_was_paid(client: ProlificClient, run: PaymentRun) -> None:
     """Look for the bonuses in the submissions. One that is there proves that its whole batch was taken on."""
-    for payment in _of(run, Way.BONUS).filter(state__in=[PaymentState.CLAIMED, PaymentState.SENT]):
+    for payment in _of(run, Way.BONUS).filter(state__in=ASKED_FOR):
         submission = _read(client, run, payment)
         if submission is not None and payment.amount_minor in (submission.bonuses_minor or []):
             _done(payment)
@@ -303,19 +356,24 @@ def declare_unpaid(run: PaymentRun, by: str) -> int:
     with client_of(run.panel_study.workspace) as client:
         _see_what_was_paid(client, run)
     with transaction.atomic():
-        PaymentRun.objects.select_for_update(of=("self",)).get(pk=run.pk)
+        _lock(run)
         batches = list(unclear_batches(run, settled_before()))
-        payments = list(_of(run, Way.BONUS).filter(batch__in=batches, state=PaymentState.CLAIMED))
+        payments = list(_of(run, Way.BONUS).filter(batch__in=batches, state__in=ASKED_FOR))
         if not payments:
             raise PaymentRefused(
                 "Nothing is unclear any more: Prolific shows the bonuses, or they are too new to tell."
             )
-        _fail(payments, f"Not paid, said {by}: Prolific showed no such bonus.")
+        _fail(payments, ASKED_FOR, f"Not paid, said {by}: Prolific showed no such bonus.")
     _finish(run, "")
     return len(payments)
 
 
 # --- States ---------------------------------------------------------------------------------------------------
+
+
+def _lock(run: PaymentRun) -> None:
+    """Until the transaction ends: what is in which batch, and whether it is asked for, changes by one at a time."""
+    PaymentRun.objects.select_for_update(of=("self",)).get(pk=run.pk)
 
 
 def _of(run: PaymentRun, *ways: Way) -> Any:
@@ -355,9 +413,10 @@ def _note(payments: Sequence[Payment], text: str) -> None:
     Payment.objects.filter(pk__in=[payment.pk for payment in payments]).update(error=text)
 
 
-def _fail(payments: Sequence[Payment], text: str) -> None:
+def _fail(payments: Sequence[Payment], before: Sequence[PaymentState], text: str) -> int:
+    """Only from the states that are expected. How many there were."""
     ids = [payment.pk for payment in payments]
-    Payment.objects.filter(pk__in=ids, state__in=OPEN_STATES).update(state=PaymentState.FAILED, error=text)
+    return Payment.objects.filter(pk__in=ids, state__in=before).update(state=PaymentState.FAILED, error=text)
 
 
 def _done(payment: Payment) -> None:

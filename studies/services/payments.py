@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from studies.flow import Outcome
 from studies.models import PanelStudy, Participation, Payment, PaymentRun, PaymentState
+from studies.models.payments import LIVE
 from studies.recruitment.errors import ProlificError
 from studies.recruitment.payments import Way, rejection_refusals, why_not_rejectable
 from studies.selectors.payments import due_now, terms_of
@@ -36,6 +37,10 @@ def prepare(panel_study: PanelStudy, prepared_by: User) -> PaymentRun:
             due = due_now(panel_study)
             if not due:
                 raise PaymentRefused("Nothing is due now.")
+            if PaymentRun.objects.filter(
+                panel_study=panel_study, confirmed_at__isnull=True, withdrawn_at__isnull=True
+            ).exists():
+                raise PaymentRefused("A payment run waits for confirmation already: confirm or withdraw it first.")
             run = PaymentRun.objects.create(panel_study=panel_study, prepared_by=prepared_by)
             Payment.objects.bulk_create(
                 Payment(
@@ -48,7 +53,8 @@ def prepare(panel_study: PanelStudy, prepared_by: User) -> PaymentRun:
                 for submission, instruction in due
             )
     except IntegrityError:
-        raise PaymentRefused("A payment run waits for confirmation already: confirm or withdraw it first.") from None
+        # What is due was read a moment before, and a worker may have taken up a submission since.
+        raise PaymentRefused("Some of these submissions were dealt with just now. Prepare the run again.") from None
     _estimate_fees(run)
     return run
 
@@ -56,15 +62,16 @@ def prepare(panel_study: PanelStudy, prepared_by: User) -> PaymentRun:
 def _estimate_fees(run: PaymentRun) -> None:
     """Ask the service's calculator what it adds to the reward; bonuses bear the same share, rounded up."""
     reward = terms_of(run.panel_study).reward_minor
-    amount = sum(run.payments.values_list("amount_minor", flat=True))
+    amount = sum(run.payments.filter(LIVE).values_list("amount_minor", flat=True))
+    run.fees_minor = None  # those of earlier amounts are of no use
     try:
         with client_of(run.panel_study.workspace) as client:
             with_fees = client.cost_minor(reward, 100)
     except (ProlificError, RecruitmentError) as error:
         logger.warning("Fees of %s are unknown: %s", run, error)
-        return
-    fees = with_fees - 100 * reward
-    run.fees_minor = max(0, -(-amount * fees // (100 * reward)))
+    else:
+        fees = with_fees - 100 * reward
+        run.fees_minor = max(0, -(-amount * fees // (100 * reward)))
     run.save(update_fields=["fees_minor"])
 
 
@@ -80,9 +87,10 @@ def withdraw(run: PaymentRun, withdrawn_by: User) -> None:
 def fingerprint(run: PaymentRun) -> str:
     """Changes with anything that a person reads before confirming."""
     rows = run.payments.order_by("id").values_list(
-        "id", "way", "amount_minor", "rejection_category", "rejection_message"
+        "id", "way", "amount_minor", "reason", "state", "error", "rejection_category", "rejection_message"
     )
-    return hashlib.sha256(repr(list(rows)).encode()).hexdigest()[:32]
+    fees_minor = PaymentRun.objects.values_list("fees_minor", flat=True).get(pk=run.pk)
+    return hashlib.sha256(repr([fees_minor, *rows]).encode()).hexdigest()[:32]
 
 
 def confirm(run: PaymentRun, confirmed_by: User, *, seen: str) -> None:

@@ -4,6 +4,7 @@ No database transaction is open while the service is asked. What it answers is s
 was lost, its state is read instead of asking again.
 """
 
+import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from html import escape
@@ -11,6 +12,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from scooter_site.common.encryption import CannotDecrypt
@@ -20,7 +22,7 @@ from studies.pay import amount_due
 from studies.recruitment import payloads
 from studies.recruitment.answers import PanelStudyState
 from studies.recruitment.client import ProlificClient
-from studies.recruitment.errors import Ambiguous, ProlificError, Refused
+from studies.recruitment.errors import Ambiguous, NotAllowed, ProlificError, Refused
 from studies.recruitment.filters import Candidate, candidates, in_words, selection
 from studies.recruitment.money import to_major, to_minor
 from studies.recruitment.payloads import ScreenOutPay, StudyPlan
@@ -28,10 +30,10 @@ from studies.recruitment.statuses import PanelStudyStatus
 from studies.services.places import PlacesRefused, refuse_unless_launched
 from studies.services.places import raise_places as raise_places_here
 
+logger = logging.getLogger(__name__)
+
 # A request that creates takes seconds; one that was begun this long ago has ended one way or another.
 CREATION_TAKES = timedelta(minutes=2)
-# Of the types that the service has, those that something here depends on.
-WEBHOOK_EVENTS = ("submission.status.change", "study.status.change")
 
 
 class RecruitmentError(Exception):
@@ -49,24 +51,6 @@ def client_of(workspace: Workspace) -> ProlificClient:
     if not token:
         raise RecruitmentError(f"{workspace} has no token: enter one.")
     return ProlificClient(token, base_url=settings.PROLIFIC_API_URL)
-
-
-def set_up_webhooks(workspace: Workspace, target_url: str) -> None:
-    """Have the workspace tell ``target_url`` what changes, signed with a new secret. May be called again.
-
-    The secret is stored before anything is subscribed, so that no event comes that could not be believed.
-    """
-    with client_of(workspace) as client:
-        workspace.webhook_secret = client.new_webhook_secret(workspace.workspace_id)
-        workspace.webhooks_set_up_at = None
-        workspace.save(update_fields=["encrypted_webhook_secret", "webhooks_set_up_at"])
-        there = client.webhook_subscriptions(workspace.workspace_id)
-        told = {one.event_type for one in there if one.target_url == target_url and one.is_enabled}
-        for event_type in WEBHOOK_EVENTS:
-            if event_type not in told:
-                client.subscribe(workspace.workspace_id, event_type, target_url)
-    workspace.webhooks_set_up_at = timezone.now()
-    workspace.save(update_fields=["webhooks_set_up_at"])
 
 
 # --- What is asked for ----------------------------------------------------------------------------------------
@@ -121,7 +105,12 @@ def plan_of(panel_study: PanelStudy, landing_url: str) -> StudyPlan:
 
 
 def internal_name(panel_study: PanelStudy) -> str:
-    return f"{panel_study.study.title[:80]} ({panel_study.reference.hex[:12]})"
+    return f"{panel_study.study.title[:80]} {_mark(panel_study)}"
+
+
+def _mark(panel_study: PanelStudy) -> str:
+    """By which the study is found again; its title may have changed since."""
+    return f"({panel_study.reference.hex[:12]})"
 
 
 def as_html(text: str) -> str:
@@ -171,18 +160,22 @@ def estimate_cost(panel_study: PanelStudy) -> int:
 
 def screen_out_minor(panel_study: PanelStudy) -> int:
     """What all fixed screen-out slots together pay to participants; 0 without any."""
+    return panel_study.screen_out_slots * slot_minor(panel_study)
+
+
+def slot_minor(panel_study: PanelStudy) -> int:
+    """What one fixed screen-out pays; 0 where there is none."""
     due = screen_outs(panel_study.study)
-    if panel_study.screen_out_pay != ScreenOutPay.FIXED or not due:
-        return 0
-    return panel_study.screen_out_slots * to_minor(min(due.values()))
+    fixed = payloads.fixed_screen_out(panel_study.screen_out_pay, due)
+    return to_minor(due[fixed]) if fixed else 0
 
 
 def bonuses_minor(panel_study: PanelStudy) -> int:
     """What bonuses may come to for those who fail a check that the service does not pay for by itself."""
-    due = sorted(to_minor(amount) for amount in screen_outs(panel_study.study).values())
-    if panel_study.screen_out_pay == ScreenOutPay.FIXED:
-        due = due[1:]  # it pays one of them, and that is the smallest
-    return failures_reckoned_with(panel_study.places) * sum(due)
+    due = screen_outs(panel_study.study)
+    fixed = payloads.fixed_screen_out(panel_study.screen_out_pay, due)
+    by_bonus = sum(to_minor(amount) for outcome, amount in due.items() if outcome != fixed)
+    return failures_reckoned_with(panel_study.places) * by_bonus
 
 
 def failures_reckoned_with(places: int) -> int:
@@ -196,20 +189,22 @@ def failures_reckoned_with(places: int) -> int:
 def create_draft(panel_study: PanelStudy, landing_url: str) -> PanelStudy:
     """Make the study on Prolific, or bring its draft there up to date. Nobody sees a draft.
 
-    Called again after an answer that was lost, it finds the study that was made, by its internal name.
+    Called again after an answer that was lost, it finds the study that was made, by the end of its internal name.
     Raises RecruitmentError or ProlificError.
     """
     if panel_study.panel_id:
         _refuse_if_published(panel_study)
         with client_of(panel_study.workspace) as client:
+            asked_at = timezone.now()
             payload = payloads.study_payload(plan_of(panel_study, landing_url))
-            return store(panel_study, client.update_study(panel_study.panel_id, payload))
+            return store(panel_study, client.update_study(panel_study.panel_id, payload), asked_at)
+    asked_at = timezone.now()
     made_before = _claim_creation(panel_study)
     with client_of(panel_study.workspace) as client:
         state = _find_made(client, panel_study) if made_before else None
         if state is None:
             state = _create(client, panel_study, landing_url)
-    return store(panel_study, state)
+    return store(panel_study, state, asked_at)
 
 
 def _claim_creation(panel_study: PanelStudy) -> bool:
@@ -237,7 +232,7 @@ def _create(client: ProlificClient, panel_study: PanelStudy, landing_url: str) -
         raise
     except ProlificError as error:
         _note_failure(panel_study, error)
-        if isinstance(error, Refused) and panel_study.screen_out_pay == ScreenOutPay.FIXED:
+        if isinstance(error, (Refused, NotAllowed)) and panel_study.screen_out_pay == ScreenOutPay.FIXED:
             error.text += (
                 " If your workspace has no fixed screen-out payments, choose “Manual review” for who fails a check, "
                 "and try again."
@@ -246,8 +241,8 @@ def _create(client: ProlificClient, panel_study: PanelStudy, landing_url: str) -
 
 
 def _find_made(client: ProlificClient, panel_study: PanelStudy) -> PanelStudyState | None:
-    name = internal_name(panel_study)
-    return next((one for one in client.studies(panel_study.workspace.project_id) if one.internal_name == name), None)
+    listed = client.studies(panel_study.workspace.project_id)
+    return next((one for one in listed if one.internal_name.endswith(_mark(panel_study))), None)
 
 
 def _note_failure(panel_study: PanelStudy, error: ProlificError) -> None:
@@ -255,15 +250,55 @@ def _note_failure(panel_study: PanelStudy, error: ProlificError) -> None:
     panel_study.save(update_fields=["sync_error"])
 
 
-def publish(panel_study: PanelStudy) -> PanelStudy:
-    """Let people in; from now on only places and slots change, and only up."""
-    if panel_study.study.status != StudyStatus.RUNNING:
+def publish(panel_study: PanelStudy, landing_url: str) -> PanelStudy:
+    """Let people in; from now on only places and slots change, and only up.
+
+    The draft there is brought up to date first, so that what is published is what stands on the page here.
+    """
+    study = panel_study.study
+    if study.status != StudyStatus.RUNNING:
         raise RecruitmentError(
             "Launch the study here first: participants would find it closed and could only return their submission."
         )
     if panel_study.estimated_cost_minor is None:
         raise RecruitmentError("Have the cost estimated first.")
+    if panel_study.reward_minor != to_minor(amount_due(Outcome.COMPLETED, study.rates)):
+        raise RecruitmentError("The study's pay has changed: save what is asked for again, and estimate the cost.")
+    if panel_study.places > study.place_count:
+        raise RecruitmentError(
+            f"Prolific would send {panel_study.places} people, and there are places for {study.place_count} here: "
+            "ask for fewer, or raise the places here."
+        )
+    panel_id = _panel_id(panel_study)
+    with client_of(panel_study.workspace) as client:
+        asked_at = timezone.now()
+        store(panel_study, client.study(panel_id), asked_at)
+        if panel_study.status == PanelStudyStatus.UNPUBLISHED:
+            asked_at = timezone.now()
+            payload = payloads.study_payload(plan_of(panel_study, landing_url))
+            state = client.update_study(panel_id, payload)
+            store(panel_study, state, asked_at)
+            _refuse_unless_taken_over(payload, state)
     return _transition(panel_study, "PUBLISH", {PanelStudyStatus.ACTIVE, PanelStudyStatus.PUBLISHING})
+
+
+def _refuse_unless_taken_over(payload: dict[str, Any], state: PanelStudyState) -> None:
+    """Before money is spent, the service must say of the draft what was sent: pay, places and screen-outs."""
+    asked = {
+        "reward": payload["reward"],
+        "places": payload["total_available_places"],
+        "screen-out slots": payloads.screen_out_slots(payload["completion_codes"]),
+    }
+    there = {
+        "reward": state.reward_minor,
+        "places": state.places,
+        "screen-out slots": payloads.screen_out_slots(state.codes),
+    }
+    if different := [f"{name}: {there[name]} instead of {asked[name]}" for name in asked if there[name] != asked[name]]:
+        raise RecruitmentError(
+            f"The draft on Prolific does not say what is asked for here ({'; '.join(different)}), so it was not "
+            "published. Look at it there."
+        )
 
 
 def pause(panel_study: PanelStudy) -> PanelStudy:
@@ -272,6 +307,9 @@ def pause(panel_study: PanelStudy) -> PanelStudy:
 
 
 def resume(panel_study: PanelStudy) -> PanelStudy:
+    """Let people in again, where they find the study open."""
+    if panel_study.study.status != StudyStatus.RUNNING:
+        raise RecruitmentError("Open the study here first: participants would find it closed.")
     return _transition(panel_study, "START", {PanelStudyStatus.ACTIVE})
 
 
@@ -285,9 +323,7 @@ def raise_places(panel_study: PanelStudy, places: int) -> PanelStudy:
 
     Here first: places that only Prolific has would have it send people whom nobody lets in.
     """
-    now = panel_study.places_there or panel_study.places
-    if places <= now:
-        raise RecruitmentError(f"There are {now} places: Prolific only takes a larger number.")
+    more_places(panel_study, places)
     try:
         refuse_unless_launched(panel_study.study)
         if places > panel_study.study.place_count:
@@ -299,11 +335,7 @@ def raise_places(panel_study: PanelStudy, places: int) -> PanelStudy:
 
 def raise_slots(panel_study: PanelStudy, slots: int) -> PanelStudy:
     """Set a higher total of fixed screen-outs. A study that Prolific paused for want of slots is then to be resumed."""
-    now = panel_study.slots_there
-    if now is None:
-        raise RecruitmentError("No code of this study has a fixed screen-out payment.")
-    if slots <= now:
-        raise RecruitmentError(f"There are {now} slots: Prolific only takes a larger number.")
+    more_slots(panel_study, slots)
     return _change(
         panel_study,
         lambda state: {"completion_codes": payloads.with_slots(state.codes, slots)},
@@ -311,10 +343,22 @@ def raise_slots(panel_study: PanelStudy, slots: int) -> PanelStudy:
     )
 
 
-def refresh(panel_study: PanelStudy) -> PanelStudy:
-    """Read how the study stands there."""
-    with client_of(panel_study.workspace) as client:
-        return store(panel_study, client.study(_panel_id(panel_study)))
+def more_places(panel_study: PanelStudy, places: int) -> int:
+    """How many a new total adds. Raises RecruitmentError where it adds none."""
+    now = panel_study.places_there or panel_study.places
+    if places <= now:
+        raise RecruitmentError(f"There are {now} places: Prolific only takes a larger number.")
+    return places - now
+
+
+def more_slots(panel_study: PanelStudy, slots: int) -> int:
+    """How many a new total adds. Raises RecruitmentError where it adds none."""
+    now = panel_study.slots_there
+    if now is None:
+        raise RecruitmentError("No code of this study has a fixed screen-out payment.")
+    if slots <= now:
+        raise RecruitmentError(f"There are {now} slots: Prolific only takes a larger number.")
+    return slots - now
 
 
 def _transition(panel_study: PanelStudy, action: str, reached: set[PanelStudyStatus]) -> PanelStudy:
@@ -324,9 +368,18 @@ def _transition(panel_study: PanelStudy, action: str, reached: set[PanelStudySta
         failure: ProlificError | None = None
         try:
             client.transition_study(panel_id, action)
-        except (Ambiguous, Refused) as error:
+        except (Ambiguous, NotAllowed, Refused) as error:
             failure = error
-        store(panel_study, client.study(panel_id))
+        asked_at = timezone.now()
+        try:
+            state = client.study(panel_id)
+        except ProlificError as error:
+            _note_failure(panel_study, error)
+            raise RecruitmentError(
+                "Prolific was asked to, but how the study stands now could not be read. It is read again within ten "
+                f"minutes; do not ask twice. Prolific: {error.text}"
+            ) from error
+        store(panel_study, state, asked_at)
     if failure is not None and panel_study.status not in reached:
         raise failure
     return panel_study
@@ -339,40 +392,46 @@ def _change(
 ) -> PanelStudy:
     panel_id = _panel_id(panel_study)
     with client_of(panel_study.workspace) as client:
-        state = client.update_study(panel_id, changes(client.study(panel_id)))
+        before = client.study(panel_id)
+        asked_at = timezone.now()
+        state = client.update_study(panel_id, changes(before))
         for name, value in fields.items():
             setattr(panel_study, name, value)
         panel_study.estimated_cost_minor = None  # of what there was before
         panel_study.save(update_fields=[*fields, "estimated_cost_minor"])
-        store(panel_study, state)
-    estimate_cost(panel_study)
+        store(panel_study, state, asked_at)
+    try:
+        estimate_cost(panel_study)
+    except ProlificError as error:
+        # The change is made all the same; the cost can be asked for again.
+        logger.warning("%s has changed, and has no estimate: %s", panel_study, error)
     return panel_study
 
 
-def store(panel_study: PanelStudy, state: PanelStudyState, read_at: datetime | None = None) -> PanelStudy:
-    """Keep how the study stands there. The id that it has there becomes that of our study."""
+def store(panel_study: PanelStudy, state: PanelStudyState, asked_at: datetime) -> PanelStudy:
+    """Keep how the study stood there when it was asked. The id that it has there becomes that of our study.
+
+    Of several workers' answers, the one to the latest question stays: an earlier one changes nothing.
+    """
+    said = {
+        "status": state.status,
+        "raw_status": state.raw_status[:50],
+        "places_there": state.places,
+        "places_taken": state.places_taken,
+        "slots_there": payloads.screen_out_slots(state.codes),
+        "read_at": asked_at,
+        "sync_error": "",
+    }
     with transaction.atomic():
-        if not panel_study.study.prolific_study_id:
-            Study.objects.filter(pk=panel_study.study_id).update(prolific_study_id=state.id)
+        if not panel_study.panel_id:
+            Study.objects.filter(pk=panel_study.study_id, prolific_study_id="").update(prolific_study_id=state.id)
             panel_study.study.prolific_study_id = state.id
-        panel_study.status = state.status
-        panel_study.raw_status = state.raw_status[:50]
-        panel_study.places_there = state.places
-        panel_study.places_taken = state.places_taken
-        panel_study.slots_there = payloads.screen_out_slots(state.codes)
-        panel_study.read_at = read_at or timezone.now()
-        panel_study.sync_error = ""
-        panel_study.save(
-            update_fields=[
-                "status",
-                "raw_status",
-                "places_there",
-                "places_taken",
-                "slots_there",
-                "read_at",
-                "sync_error",
-            ]
-        )
+        not_later = Q(read_at=None) | Q(read_at__lte=asked_at)
+        if not PanelStudy.objects.filter(not_later, pk=panel_study.pk).update(**said):
+            panel_study.refresh_from_db(fields=list(said))
+            return panel_study
+    for name, value in said.items():
+        setattr(panel_study, name, value)
     return panel_study
 
 

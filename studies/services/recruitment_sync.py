@@ -5,6 +5,7 @@ An event only says what to read again, so that events may come late, twice, and 
 
 import logging
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
@@ -13,10 +14,11 @@ from studies.flow import Outcome, Step
 from studies.models import PanelStudy, ParticipantIdentity, Participation, Submission, WebhookEvent
 from studies.recruitment.answers import PanelStudyState, SubmissionState
 from studies.recruitment.client import ProlificClient
-from studies.recruitment.errors import NotFound, ProlificError
+from studies.recruitment.errors import Ambiguous, NotFound, ProlificError
 from studies.recruitment.review import ABSENT, Here, Meaning, Offer, Reason, meaning
 from studies.recruitment.statuses import SubmissionStatus
-from studies.selectors.recruitment import here
+from studies.selectors.payments import bonuses_so_far, with_participations
+from studies.selectors.recruitment import here, waiting_events
 from studies.services.pointer import locked_participation, record
 from studies.services.recruitment import RecruitmentError, client_of, store
 from studies.services.time_out import return_participation
@@ -25,6 +27,10 @@ logger = logging.getLogger(__name__)
 
 RETURN_TAKES = timedelta(days=7)
 EVENTS_ARE_KEPT = timedelta(days=30)
+# As long as the service itself tries to deliver one; the poll has read what it is about many times by then.
+EVENTS_ARE_TRIED_FOR = timedelta(days=1)
+# What a person's decision is made of.
+DECISION = ["settled_reason", "settled_with", "settled_by", "settled_at", "review_reason"]
 
 
 # --- One submission -------------------------------------------------------------------------------------------
@@ -63,7 +69,8 @@ def apply(panel_study: PanelStudy, state: SubmissionState, asked_at: datetime) -
 
 
 def read_meaning(submission: Submission, what_happened: Here) -> Meaning:
-    return meaning(SubmissionStatus(submission.status), submission.entered_code, what_happened)
+    status = SubmissionStatus(submission.status)
+    return meaning(status, submission.entered_code, what_happened, bonuses_so_far(submission))
 
 
 def _open_reason(submission: Submission, read: Meaning) -> str:
@@ -72,7 +79,7 @@ def _open_reason(submission: Submission, read: Meaning) -> str:
         return ""
     if read.reason == submission.settled_reason and not _return_is_overdue(submission):
         return ""
-    if read.reason == Reason.PAID_ELSEWHERE and submission.settled_with == Offer.APPROVE:
+    if read.reason in {Reason.PAID_ELSEWHERE, Reason.PAID_TWICE} and submission.settled_with == Offer.APPROVE:
         return ""  # paid in full because a person said so
     return read.reason
 
@@ -94,7 +101,7 @@ def _follow(participation: Participation, status: SubmissionStatus) -> None:
         if not (participation.step == Step.END and _returned_on_record(participation)):
             return_participation(participation.pk)
     elif status in {SubmissionStatus.TIMED_OUT, SubmissionStatus.REJECTED}:
-        _free_place(participation.pk)
+        _free_place(participation.pk, f"{status}_on_the_panel")
 
 
 def _returned_on_record(participation: Participation) -> bool:
@@ -103,42 +110,66 @@ def _returned_on_record(participation: Participation) -> bool:
     return participation.events.filter(name="returned_after_the_end").exists()
 
 
-def _free_place(participation_id: int) -> None:
+def _free_place(participation_id: int, event: str) -> None:
     """Let somebody else have the dataset. Who comes back all the same goes on, and nothing of theirs is lost."""
     participation = locked_participation(participation_id)
     now = timezone.now()
     if participation.step != Step.END and participation.lease_expires_at and participation.lease_expires_at > now:
         participation.lease_expires_at = now
         participation.save(update_fields=["lease_expires_at"])
-        record(participation, "timed_out_on_the_panel")
+        record(participation, event)
 
 
 def settle(submission: Submission, offer: Offer, settled_by: str) -> Submission:
     """Record what a person decided about a submission. Asking to return is done at once; paying is for payment runs.
 
-    Raises RecruitmentError or ProlificError.
+    Of two people who decide at the same time, the first one's decision stands. Raises RecruitmentError or
+    ProlificError, and then nothing is decided.
     """
-    read = read_meaning(submission, here(submission.participation))
-    if read.reason is None or offer not in read.offers:
-        raise RecruitmentError("The submission has changed meanwhile: look at it again.")
-    if offer == Offer.REQUEST_RETURN:
-        panel_study = PanelStudy.objects.select_related("workspace").get(study=submission.study_id)
-        with client_of(panel_study.workspace) as client:
-            client.request_return(submission.submission_id, [_return_reason(read.reason)])
     with transaction.atomic():
         locked = Submission.objects.select_for_update(of=("self",)).get(pk=submission.pk)
+        read = read_meaning(locked, here(locked.participation))
+        is_as_seen = locked.review_reason and locked.review_reason == submission.review_reason
+        if not is_as_seen or read.reason is None or offer not in read.offers:
+            raise RecruitmentError("The submission has changed meanwhile: look at it again.")
+        before = {name: getattr(locked, name) for name in DECISION}
         locked.settled_reason, locked.settled_with = read.reason, offer
         locked.settled_by, locked.settled_at = settled_by, timezone.now()
         locked.review_reason = ""
-        locked.save(update_fields=["settled_reason", "settled_with", "settled_by", "settled_at", "review_reason"])
+        locked.save(update_fields=DECISION)
         if locked.participation:
             record(locked.participation, "submission_settled", reason=read.reason, decision=offer, by=settled_by)
+    # Decided before the call, which is a message to somebody: whoever decides a moment later sends no second one.
+    if offer == Offer.REQUEST_RETURN:
+        try:
+            _request_return(locked, read.reason)
+        except (ProlificError, RecruitmentError):
+            _undo(locked, before)
+            raise
     return locked
+
+
+def _undo(submission: Submission, before: dict[str, Any]) -> None:
+    with transaction.atomic():
+        is_last = Submission.objects.filter(pk=submission.pk, settled_at=submission.settled_at)
+        if is_last.update(**before) and submission.participation:
+            record(submission.participation, "submission_unsettled", decision=submission.settled_with)
+
+
+def _request_return(submission: Submission, reason: Reason) -> None:
+    panel_study = PanelStudy.objects.select_related("workspace").get(study=submission.study_id)
+    with client_of(panel_study.workspace) as client:
+        try:
+            client.request_return(submission.submission_id, [_return_reason(reason)])
+        except Ambiguous:
+            if not client.submission(submission.submission_id).return_requested:
+                raise
 
 
 def _return_reason(reason: Reason) -> str:
     return {
         Reason.NEVER_ARRIVED: "We did not see you in the study, so there is nothing that we could approve.",
+        Reason.SUBMITTED_AFTER_BONUS: "You were paid by a bonus already. Please return your submission.",
         Reason.UNFINISHED_HERE: "You did not reach the end of the study, so your answers are not complete.",
     }.get(reason, "The study ended early for you. Please return your submission; time that is due is paid as a bonus.")
 
@@ -169,10 +200,7 @@ def read_panel_study(panel_study_id: int) -> None:
 def _changed(panel_study: PanelStudy, rows: list[SubmissionState]) -> list[SubmissionState]:
     """Those that differ from what is stored: mostly few, and each costs several statements."""
     stored = {
-        one.submission_id: one
-        for one in Submission.objects.filter(study=panel_study.study_id).select_related(
-            "participation__completion_code"
-        )
+        one.submission_id: one for one in with_participations(Submission.objects.filter(study=panel_study.study_id))
     }
     return [row for row in rows if row.id not in stored or _differs(stored[row.id], row)]
 
@@ -252,6 +280,22 @@ def keep_event(event: WebhookEvent) -> int | None:
             },
         )
     return kept.pk if created else None
+
+
+def process_waiting_events(received_before: datetime) -> None:
+    """Take up events whose task was lost or met a service away, each by itself: one that fails keeps back no other."""
+    for event_id in waiting_events(received_before).values_list("id", flat=True):
+        try:
+            process_event(event_id)
+        except Exception:
+            logger.exception("Webhook event %s could not be worked through", event_id)
+
+
+def give_up_events(before: datetime) -> None:
+    """End events that could not be worked through in all that time."""
+    WebhookEvent.objects.filter(processed_at__isnull=True, received_at__lt=before).update(
+        processed_at=timezone.now(), result="Given up: the poll reads what it is about."
+    )
 
 
 def forget_old_events(before: datetime) -> None:

@@ -107,9 +107,15 @@ def test_from_a_workspace_to_a_stopped_study_by_clicking(live_server, open_page,
         press(page, "Pause")
         expect(page.locator(".scooter-headline", has_text="Paused")).to_be_visible()
         assert there["status"] == "PAUSED"
+        page.get_by_role("link", name="Resume…").click()
+        expect(page.get_by_text("Rewards for them")).to_be_visible()
+        look(page, "recruitment-6-resume")
         press(page, "Resume")
         expect(page.locator(".scooter-headline", has_text="Recruiting")).to_be_visible()
         page.get_by_label("New total of places").fill("6")
+        press(page, "Raise places…")
+        assert fact(page, "Rewards for 2 more") == "GBP 3.30"
+        look(page, "recruitment-6-places")
         press(page, "Raise places")
         expect(page.get_by_text("The places have been raised.")).to_be_visible()
         assert there["total_available_places"] == 6
@@ -124,7 +130,9 @@ def test_from_a_workspace_to_a_stopped_study_by_clicking(live_server, open_page,
         expect(page.get_by_text("Paused by Prolific: all screen-out slots are used")).to_be_visible()
         look(page, "recruitment-7-out-of-slots")
         page.get_by_label("New total of screen-out slots").fill("3")
+        press(page, "Raise screen-out slots…")
         press(page, "Raise screen-out slots")
+        page.get_by_role("link", name="Resume…").click()
         press(page, "Resume")
         fake.submit(fake.arrive(there["id"])["id"], None)
         fake.hooks.flush()

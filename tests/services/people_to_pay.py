@@ -12,6 +12,7 @@ from studies.services import recruitment
 from studies.tasks import execute_payment_run
 from tests import factories
 from tests.studies.pay.people import completed, confirmed_run, failed_comprehension, returned_screen_out
+from tests.studies.recruitment.conftest import LANDING
 
 
 class Stand:
@@ -39,9 +40,9 @@ def confirm_a_run(times_enqueued: int) -> None:
     Study.objects.filter(pk=study.pk).update(status=StudyStatus.RUNNING)
     study.refresh_from_db()
     panel_study = PanelStudy.objects.create(study=study, workspace=workspace, **recruitment.suggested(study))
-    recruitment.create_draft(panel_study, "https://scooter.example.org/s/abc/")
+    recruitment.create_draft(panel_study, LANDING)
     recruitment.estimate_cost(panel_study)
-    recruitment.publish(panel_study)
+    recruitment.publish(panel_study, LANDING)
     stand = Stand()
     for count, comes in ((6, completed), (4, returned_screen_out), (2, failed_comprehension)):
         for _ in range(count):

@@ -48,7 +48,9 @@ from studies.services.participations import StudyFull
 from studies.services.payment_execution import declare_unpaid, execute
 from studies.services.payments import PaymentRefused
 from studies.services.time_out import close_all_timed_out
+from studies.services.webhooks import set_up_webhooks
 from tests import factories, walks
+from tests.studies.recruitment.conftest import LANDING
 
 pytestmark = [pytest.mark.services, pytest.mark.django_db]
 
@@ -229,11 +231,11 @@ def campaign(settings, monkeypatch):
         workspace.save()
         study = factories.running_study(panel=Panel.PROLIFIC, **SHORT)
         panel_study = PanelStudy.objects.create(study=study, workspace=workspace, **recruitment.suggested(study))
-        recruitment.create_draft(panel_study, "https://scooter.example.org/s/abc/")
+        recruitment.create_draft(panel_study, LANDING)
         recruitment.estimate_cost(panel_study)
-        recruitment.publish(panel_study)
+        recruitment.publish(panel_study, LANDING)
         hook = reverse("prolific-webhook", args=[workspace.webhook_key])
-        recruitment.set_up_webhooks(workspace, f"https://scooter.example.org{hook}")
+        set_up_webhooks(workspace, f"https://scooter.example.org{hook}")
         fake.fail(Fault.SERVER_ERROR, probability=0.05)
         fake.fail(Fault.LOST_AFTER_ACTING, probability=0.02)
         fake.faults.webhooks = WebhookFaults(duplicate=0.1, reorder=0.1, drop=0.02)

@@ -21,7 +21,7 @@ def published(workspace) -> PanelStudy:
     panel_study = PanelStudy.objects.create(study=study, workspace=workspace, **fields)
     recruitment.create_draft(panel_study, LANDING)
     recruitment.estimate_cost(panel_study)
-    return recruitment.publish(panel_study)
+    return recruitment.publish(panel_study, LANDING)
 
 
 @pytest.fixture

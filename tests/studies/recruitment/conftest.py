@@ -54,4 +54,4 @@ def panel_study(workspace) -> PanelStudy:
 def published(panel_study) -> PanelStudy:
     recruitment.create_draft(panel_study, LANDING)
     recruitment.estimate_cost(panel_study)
-    return recruitment.publish(panel_study)
+    return recruitment.publish(panel_study, LANDING)

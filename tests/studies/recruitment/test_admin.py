@@ -6,6 +6,7 @@ from decimal import Decimal
 import pytest
 from django.contrib.auth.models import Permission
 from django.urls import reverse
+from django.utils import timezone
 
 from scooter_site.demo.fake_prolific.faults import Fault
 from scooter_site.demo.fake_prolific.world import WORKSPACE_ID
@@ -134,6 +135,25 @@ def test_saving_sends_nothing_and_asks_for_a_new_estimate(client, researcher, pa
     assert fake.requests == []
 
 
+def test_the_workspace_is_fixed_once_the_study_is_there_or_may_be(panel_study):
+    other = Workspace.objects.create(name="Other", workspace_id="b" * 24)
+    PanelStudy.objects.update(creation_begun_at=timezone.now())
+    panel_study.refresh_from_db()
+    form = RecruitmentForm(filled(panel_study, workspace=other.pk), study=panel_study.study, instance=panel_study)
+    assert form.is_valid()
+    assert form.save().workspace.name == "Laboratory"
+    assert PanelStudy.objects.get().workspace.name == "Laboratory"
+
+
+def test_saving_leaves_what_was_read_there_meanwhile(panel_study):
+    form = RecruitmentForm(filled(panel_study, places=3), study=panel_study.study, instance=panel_study)
+    assert form.is_valid()
+    PanelStudy.objects.update(status="active", places_there=4)
+    form.save()
+    stored = PanelStudy.objects.get()
+    assert (stored.places, stored.status, stored.places_there) == (3, "active", 4)
+
+
 # --- Doing ----------------------------------------------------------------------------------------------------
 
 
@@ -199,6 +219,32 @@ def test_a_get_changes_nothing(client, spender, panel_study, fake):
         assert client.get(do(panel_study, name)).status_code == 200
     assert fake.requests == []
     assert client.get(do(panel_study, "explode")).status_code == 404
+
+
+def test_spending_is_asked_about_with_its_number_and_what_it_pays(client, spender, published, fake):
+    asked = text_of(client.get(do(published, "places"), {"number": "9"}))
+    # 5 places more at 1.65, and slots at 0.13
+    assert "Raise places “" in asked
+    assert "Rewards for 5 more GBP 8.25" in asked
+    assert 'name="number" value="9"' in client.get(do(published, "places"), {"number": "9"}).content.decode()
+    assert "Screen-outs for 3 more GBP 0.39" in text_of(client.get(do(published, "slots"), {"number": "5"}))
+    client.post(do(published, "pause"))
+    asked = text_of(client.get(do(published, "resume")))
+    assert "Places still free 4" in asked
+    assert "Rewards for them GBP 6.60" in asked
+    assert fake.world.studies[published.panel_id]["status"] == "PAUSED"
+    said = text_of(client.get(do(published, "places"), {"number": "4"}, follow=True))
+    assert "There are 4 places: Prolific only takes a larger number." in said
+    assert "no whole number" in text_of(client.get(do(published, "slots"), follow=True))
+
+
+def test_what_was_asked_for_is_on_record_even_where_the_answer_is_lost(client, spender, published, fake):
+    fake.fail(Fault.SERVER_ERROR)
+    client.post(do(published, "places"), {"number": "9"})
+    history = text_of(client.get(reverse("admin:studies_study_history", args=[published.study_id])))
+    assert "On Prolific: Raise places: 9." in history
+    assert "On Prolific: Raise places was refused, or not answered." in history
+    assert "Raised the places to 9." in history
 
 
 def test_spending_needs_a_permission_of_its_own(client, researcher, published, fake):

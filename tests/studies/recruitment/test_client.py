@@ -223,3 +223,35 @@ def test_a_study_through_its_life(prolific):
         prolific.transition_study(study.id, action)
         assert prolific.study(study.id).raw_status == status
     assert prolific.update_study(study.id, {"total_available_places": 6}).status is PanelStudyStatus.ACTIVE
+
+
+def answering(monkeypatch, status: int, text: str = "") -> None:
+    monkeypatch.setattr(httpx.Client, "request", lambda *_, **__: httpx.Response(status, text=text))
+
+
+@pytest.mark.parametrize("status", [302, 408, 409, 425])
+def test_an_answer_that_is_neither_yes_nor_no_is_ambiguous(prolific, monkeypatch, status):
+    answering(monkeypatch, status)
+    with pytest.raises(Ambiguous):
+        prolific.pay_bonuses("batch")
+    with pytest.raises(Ambiguous):
+        prolific.request_return("submission", ["Please."])
+    with pytest.raises(Unavailable if status in {408, 425} else Refused):
+        prolific.approve(["submission"])
+
+
+@pytest.mark.parametrize("status", [400, 404, 405, 422])
+def test_a_no_is_a_no(prolific, monkeypatch, status):
+    answering(monkeypatch, status)
+    with pytest.raises(Refused):
+        prolific.pay_bonuses("batch")
+
+
+def test_a_good_answer_to_a_call_that_only_tells_may_have_any_body(prolific, monkeypatch):
+    """Were it an error, who was asked to return would be asked again."""
+    answering(monkeypatch, 200, "OK")
+    prolific.request_return("submission", ["Please."])
+    prolific.approve(["submission"])
+    prolific.transition_submission("submission", "APPROVE")
+    prolific.transition_study("study", "PAUSE")
+    prolific.pay_bonuses("batch")

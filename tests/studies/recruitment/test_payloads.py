@@ -10,7 +10,6 @@ from studies.recruitment.payloads import (
     ScreenOutPay,
     rejection_problems,
     screen_out_slots,
-    shortest_maximum_minutes,
     with_slots,
 )
 from tests.studies.recruitment.plans import payload, plan
@@ -84,10 +83,6 @@ def test_pounds_and_pence():
     for amount in ("0", "-0.10"):
         with pytest.raises(ValueError, match="more than nothing"):
             bonus_line("abc", Decimal(amount))
-
-
-def test_the_shortest_time_that_the_service_takes():
-    assert shortest_maximum_minutes(12) == pytest.approx(32.93, abs=0.01)
 
 
 def test_a_plan_is_a_value():

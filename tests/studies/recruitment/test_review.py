@@ -3,7 +3,7 @@
 import pytest
 
 from studies.flow import Outcome
-from studies.recruitment.review import ABSENT, Here, Offer, Pay, Reason, meaning
+from studies.recruitment.review import ABSENT, Bonuses, Here, Offer, Pay, Reason, meaning
 from studies.recruitment.statuses import SubmissionStatus as Status
 
 INSIDE = Here(arrived=True)
@@ -31,7 +31,7 @@ REPLACED = Here(arrived=True, outcome=Outcome.REPLACED)
         (Status.AWAITING_REVIEW, "NOCODE", INSIDE, False, Pay.ASK, Reason.UNFINISHED_HERE),
         (Status.AWAITING_REVIEW, "GOOD", ABSENT, False, Pay.ASK, Reason.NEVER_ARRIVED),
         (Status.APPROVED, "GOOD", DONE, False, Pay.DONE, None),
-        (Status.PARTIALLY_APPROVED, "GOOD", INATTENTIVE, False, Pay.DONE, None),
+        (Status.PARTIALLY_APPROVED, "GOOD", INATTENTIVE, False, Pay.DONE, Reason.PAID_IN_PART),
         (Status.APPROVED, "GOOD", SCREENED, False, Pay.DONE, Reason.PAID_ELSEWHERE),
         (Status.APPROVED, "", ABSENT, False, Pay.DONE, Reason.PAID_ELSEWHERE),
         (Status.APPROVED, "", INSIDE, False, Pay.DONE, Reason.PAID_ELSEWHERE),
@@ -45,7 +45,7 @@ REPLACED = Here(arrived=True, outcome=Outcome.REPLACED)
         (Status.RETURNED, "", SCREENED, True, Pay.DUE, None),
         (Status.RETURNED, "GOOD", DONE, True, Pay.ASK, Reason.RETURNED_AFTER_END),
         (Status.TIMED_OUT, "", INSIDE, True, Pay.NOTHING, None),
-        (Status.TIMED_OUT, "", SCREENED, True, Pay.DUE, None),
+        (Status.TIMED_OUT, "", SCREENED, True, Pay.ASK, Reason.TIMED_OUT_AFTER_END),
         (Status.TIMED_OUT, "", DONE, True, Pay.ASK, Reason.TIMED_OUT_AFTER_END),
         (Status.UNKNOWN, "", DONE, False, Pay.ASK, Reason.UNKNOWN_STATE),
         (Status.UNKNOWN, "", ABSENT, False, Pay.ASK, Reason.UNKNOWN_STATE),
@@ -54,6 +54,33 @@ REPLACED = Here(arrived=True, outcome=Outcome.REPLACED)
 def test_table(status, code, here, frees, pay, reason):
     found = meaning(status, code, here)
     assert (found.frees_place, found.pay, found.reason) == (frees, pay, reason)
+
+
+@pytest.mark.parametrize(
+    ("status", "here", "bonuses", "pay", "reason"),
+    [
+        (Status.AWAITING_REVIEW, DONE, Bonuses(ours=True), Pay.DUE, None),  # what the reward lacks
+        (Status.AWAITING_REVIEW, DONE, Bonuses(ours=True, too_much=True), Pay.ASK, Reason.SUBMITTED_AFTER_BONUS),
+        (Status.AWAITING_REVIEW, SCREENED, Bonuses(by_hand=True), Pay.ASK, Reason.SUBMITTED_AFTER_BONUS),
+        (Status.APPROVED, DONE, Bonuses(ours=True, too_much=True), Pay.DONE, Reason.PAID_TWICE),
+        (Status.SCREENED_OUT, SCREENED, Bonuses(ours=True, too_much=True), Pay.DONE, Reason.PAID_TWICE),
+        (Status.SCREENED_OUT, DONE, Bonuses(ours=True), Pay.DONE, None),  # the difference, as a person said
+        (Status.RETURNED, SCREENED, Bonuses(by_hand=True), Pay.ASK, Reason.BONUS_BY_HAND),
+        (Status.RETURNED, DONE, Bonuses(by_hand=True), Pay.ASK, Reason.BONUS_BY_HAND),
+        (Status.RETURNED, DONE, Bonuses(ours=True), Pay.DONE, None),
+        (Status.RETURNED, DECLINED, Bonuses(by_hand=True), Pay.NOTHING, None),
+        (Status.APPROVED, DONE, Bonuses(by_hand=True), Pay.DONE, None),
+        (Status.APPROVED, DONE, Bonuses(by_hand=True, is_lacking=True), Pay.ASK, Reason.BONUS_BY_HAND),
+    ],
+)
+def test_bonuses_stand_in_the_way_of_more_pay(status, here, bonuses, pay, reason):
+    found = meaning(status, "GOOD", here, bonuses)
+    assert (found.pay, found.reason) == (pay, reason)
+
+
+def test_no_bonus_is_offered_while_the_service_may_pay_the_reward_too():
+    for code in ("", "OTHER"):
+        assert Offer.BONUS not in meaning(Status.AWAITING_REVIEW, code, SCREENED).offers
 
 
 def everything_here():
@@ -65,8 +92,9 @@ def everything_here():
 @pytest.mark.parametrize("status", Status)
 @pytest.mark.parametrize("here", list(everything_here()), ids=str)
 @pytest.mark.parametrize("code", ["", "NOCODE", "GOOD", "OTHER"])
-def test_every_state_has_a_meaning_and_every_question_an_answer(status, here, code):
-    found = meaning(status, code, here)
+@pytest.mark.parametrize("bonuses", [Bonuses(), Bonuses(ours=True, too_much=True), Bonuses(by_hand=True)], ids=str)
+def test_every_state_has_a_meaning_and_every_question_an_answer(status, here, code, bonuses):
+    found = meaning(status, code, here, bonuses)
     assert (found.reason is not None) == bool(found.offers)
     if found.reason:
         assert Offer.NOTHING in found.offers

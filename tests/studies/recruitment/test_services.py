@@ -8,9 +8,10 @@ from django.utils import timezone
 from scooter_site.common.encryption import CannotDecrypt, decrypt, encrypt
 from scooter_site.demo.fake_prolific.faults import Fault
 from studies.models import PanelStudy, Study, StudyStatus, Workspace
+from studies.recruitment.client import ProlificClient
 from studies.recruitment.errors import Ambiguous, Refused
 from studies.recruitment.statuses import PanelStudyStatus
-from studies.selectors.recruitment import is_out_of_slots
+from studies.selectors.recruitment import is_out_of_slots, studies_to_read
 from studies.services import recruitment, recruitment_sync
 from studies.services.recruitment import RecruitmentError
 from tests import factories
@@ -120,6 +121,18 @@ def test_a_workspace_without_fixed_screen_outs_is_told_what_to_do(panel_study, f
     assert panel_study.slots_there is None
 
 
+def test_it_is_found_under_an_earlier_title_too(panel_study, fake):
+    fake.fail(Fault.LOST_AFTER_ACTING, "POST /api/v1/studies/", times=1)
+    fake.fail(Fault.SERVER_ERROR, "GET /api/v1/studies/")
+    with pytest.raises(Exception, match="listing studies"):
+        recruitment.create_draft(panel_study, LANDING)
+    fake.faults.rules.clear()
+    PanelStudy.objects.update(creation_begun_at=timezone.now() - timedelta(minutes=3))
+    panel_study.study.title = "Renamed meanwhile"
+    recruitment.create_draft(panel_study, LANDING)
+    assert list(fake.world.studies) == [panel_study.panel_id]
+
+
 # --- Money and filters ----------------------------------------------------------------------------------------
 
 
@@ -176,6 +189,55 @@ def test_a_lost_answer_is_followed_by_a_look(published, fake, fault):
     assert recruitment.pause(published).status == PanelStudyStatus.PAUSED
 
 
+def test_a_study_whose_publishing_could_not_be_read_is_read_later(panel_study, fake, monkeypatch):
+    recruitment.create_draft(panel_study, LANDING)
+    recruitment.estimate_cost(panel_study)
+    ask = ProlificClient.transition_study
+
+    def ask_and_be_away(client, panel_id, action):
+        ask(client, panel_id, action)
+        fake.fail(Fault.SERVER_ERROR)
+
+    monkeypatch.setattr(ProlificClient, "transition_study", ask_and_be_away)
+    with pytest.raises(RecruitmentError, match="do not ask twice"):
+        recruitment.publish(panel_study, LANDING)
+    assert panel_study.status == PanelStudyStatus.UNPUBLISHED
+    assert there(fake, panel_study)["status"] == "ACTIVE"
+    fake.faults.rules.clear()
+    assert list(studies_to_read(timezone.now())) == [panel_study]
+    recruitment_sync.read_panel_study(panel_study.pk)
+    panel_study.refresh_from_db()
+    assert (panel_study.status, panel_study.sync_error) == (PanelStudyStatus.ACTIVE, "")
+
+
+def test_an_older_answer_about_a_study_does_not_undo_a_newer_one(published, prolific):
+    earlier, asked_at = prolific.study(published.panel_id), timezone.now()
+    elsewhere = PanelStudy.objects.get()
+    recruitment.pause(published)
+    recruitment.store(elsewhere, earlier, asked_at)
+    assert elsewhere.status == PanelStudyStatus.PAUSED
+    published.refresh_from_db()
+    assert published.status == PanelStudyStatus.PAUSED
+    recruitment.store(elsewhere, earlier, timezone.now())
+    published.refresh_from_db()
+    assert published.status == PanelStudyStatus.ACTIVE
+
+
+def test_a_change_without_an_estimate_is_made_all_the_same(published, fake):
+    fake.fail(Fault.SERVER_ERROR, "study-cost-calculator")
+    recruitment.raise_places(published, 6)
+    published.refresh_from_db()
+    assert (published.places, published.places_there, published.estimated_cost_minor) == (6, 6, None)
+
+
+def test_nobody_is_let_in_again_where_the_study_is_closed_here(published, fake):
+    recruitment.pause(published)
+    published.study.status = StudyStatus.PAUSED
+    with pytest.raises(RecruitmentError, match="Open the study here first"):
+        recruitment.resume(published)
+    assert there(fake, published)["status"] == "PAUSED"
+
+
 def test_what_was_not_done_is_said(published, fake):
     fake.fail(Fault.LOST_BEFORE_ACTING, "/transition/", times=1)
     with pytest.raises(Ambiguous):
@@ -194,11 +256,56 @@ def test_doing_what_is_done_is_no_failure(published):
 def test_nothing_is_published_before_the_study_here_runs_and_the_cost_is_known(panel_study):
     recruitment.create_draft(panel_study, LANDING)
     with pytest.raises(RecruitmentError, match="cost"):
-        recruitment.publish(panel_study)
+        recruitment.publish(panel_study, LANDING)
     recruitment.estimate_cost(panel_study)
     panel_study.study.status = StudyStatus.READY
     with pytest.raises(RecruitmentError, match="Launch the study here first"):
-        recruitment.publish(panel_study)
+        recruitment.publish(panel_study, LANDING)
+
+
+def test_what_is_published_is_what_is_asked_for_now(panel_study, workspace, fake):
+    recruitment.create_draft(panel_study, LANDING)
+    found = recruitment.filter_candidates(workspace)
+    recruitment.confirm_filters(panel_study, [(one, list(one.proposed)) for one in found], "ada")
+    PanelStudy.objects.update(places=3)
+    panel_study.refresh_from_db()
+    recruitment.estimate_cost(panel_study)
+    recruitment.publish(panel_study, LANDING)
+    published = there(fake, panel_study)
+    assert (published["status"], published["total_available_places"], panel_study.places_there) == ("ACTIVE", 3, 3)
+    assert [one["filter_id"] for one in published["filters"]] == ["colourblindness", "fluent-languages"]
+
+
+def test_a_draft_that_does_not_take_over_what_is_sent_is_not_published(panel_study, fake, monkeypatch):
+    recruitment.create_draft(panel_study, LANDING)
+    recruitment.estimate_cost(panel_study)
+    change = ProlificClient.update_study
+    monkeypatch.setattr(
+        ProlificClient,
+        "update_study",
+        lambda client, panel_id, sent: change(client, panel_id, {**sent, "total_available_places": 40}),
+    )
+    with pytest.raises(RecruitmentError, match="places: 40 instead of 4"):
+        recruitment.publish(panel_study, LANDING)
+    assert there(fake, panel_study)["status"] == "UNPUBLISHED"
+
+
+def test_nothing_is_published_for_other_pay_or_for_people_without_a_place_here(panel_study, fake):
+    recruitment.create_draft(panel_study, LANDING)
+    recruitment.estimate_cost(panel_study)
+    panel_study.reward_minor += 1
+    with pytest.raises(RecruitmentError, match="pay has changed"):
+        recruitment.publish(panel_study, LANDING)
+    panel_study.reward_minor, panel_study.places = 165, 5
+    with pytest.raises(RecruitmentError, match="send 5 people, and there are places for 4"):
+        recruitment.publish(panel_study, LANDING)
+    assert there(fake, panel_study)["status"] == "UNPUBLISHED"
+
+
+def test_publishing_what_somebody_else_has_published_is_no_failure(published):
+    PanelStudy.objects.update(status=PanelStudyStatus.UNPUBLISHED)
+    published.refresh_from_db()
+    assert recruitment.publish(published, LANDING).status == PanelStudyStatus.ACTIVE
 
 
 def test_places_raised_there_are_there_for_people_who_come(published):
@@ -250,7 +357,7 @@ def test_used_up_slots_are_raised_and_the_study_resumed(published, fake):
 
 
 def test_a_study_that_is_not_there_can_do_nothing(panel_study):
-    for deed in (recruitment.refresh, recruitment.pause, recruitment.stop):
+    for deed in (recruitment.pause, recruitment.resume, recruitment.stop):
         with pytest.raises(RecruitmentError, match="not been made"):
             deed(panel_study)
 

@@ -22,10 +22,11 @@ from studies.models import (
     Workspace,
 )
 from studies.recruitment.client import ProlificClient
+from studies.recruitment.errors import Ambiguous
 from studies.recruitment.review import Offer, Reason
 from studies.recruitment.statuses import SubmissionStatus
 from studies.selectors import places_left
-from studies.services import participations, recruitment, recruitment_sync
+from studies.services import participations, recruitment, recruitment_sync, webhooks
 from studies.services.recruitment import RecruitmentError
 from tests import walks
 
@@ -410,12 +411,19 @@ def test_events_worked_through_long_ago_are_forgotten(client, address):
 
 def test_webhooks_are_set_up_once_and_confirmed(workspace, fake, prolific):
     target = "https://scooter.example.org/webhooks/prolific/x/"
-    recruitment.set_up_webhooks(workspace, target)
+    webhooks.set_up_webhooks(workspace, target)
     first_secret = workspace.webhook_secret
-    recruitment.set_up_webhooks(workspace, target)
+    webhooks.set_up_webhooks(workspace, target)
     subscriptions = prolific.webhook_subscriptions(WORKSPACE_ID)
     assert [(one.target_url, one.is_enabled) for one in subscriptions] == [(target, True)] * 2
     assert {one.event_type for one in subscriptions} == {"submission.status.change", "study.status.change"}
     assert workspace.webhook_secret == fake.hooks.secret != first_secret
+    assert workspace.webhooks_set_up_at is not None
+    # Its answer lost, the new secret is known there only: the webhooks are dead, and do not look set up.
+    fake.fail(Fault.LOST_AFTER_ACTING, "POST /api/v1/hooks/secrets/", times=1)
+    with pytest.raises(Ambiguous):
+        webhooks.set_up_webhooks(workspace, target)
+    assert fake.hooks.secret != workspace.webhook_secret
+    assert Workspace.objects.get().webhooks_set_up_at is None
     assert isinstance(prolific, ProlificClient)
     assert not ParticipantIdentity.objects.exists()

@@ -1,0 +1,96 @@
+"""Bonuses beside the service's own pay: whichever comes first, nobody gets both, and a person is asked."""
+
+import pytest
+
+from scooter_site.demo.fake_prolific import submissions
+from studies.models import Participation, Submission
+from studies.recruitment.review import Offer
+from studies.selectors.payments import due_now
+from studies.services import recruitment_sync
+from studies.services.payment_execution import execute
+from tests.studies.pay.people import (
+    completed,
+    confirmed_run,
+    paid_by_submission,
+    returned_screen_out,
+    session,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def read(published) -> Submission:
+    recruitment_sync.read_panel_study(published.pk)
+    return Submission.objects.get()
+
+
+def pay_what_is_due(published, payer) -> None:
+    execute(confirmed_run(published, payer).pk)
+
+
+def hand_in(fake, person: Participation) -> None:
+    assert person.completion_code is not None
+    fake.submit(session(person), person.completion_code.code)
+
+
+def time_out(fake, person: Participation) -> None:
+    fake.world.submissions[session(person)]["status"] = "TIMED-OUT"
+
+
+def test_who_timed_out_got_a_bonus_and_then_handed_in_is_not_approved_by_itself(fake, published, payer):
+    person = completed(fake, published)
+    time_out(fake, person)
+    recruitment_sync.settle(read(published), Offer.BONUS, "payer")
+    pay_what_is_due(published, payer)
+    assert paid_by_submission(fake) == {session(person): [165]}
+    assert read(published).review_reason == ""
+    hand_in(fake, person)
+    assert read(published).review_reason == "submitted_after_bonus"
+    assert due_now(published) == []
+    # A person may approve all the same, and is then not asked about it.
+    recruitment_sync.settle(Submission.objects.get(), Offer.APPROVE, "payer")
+    pay_what_is_due(published, payer)
+    assert paid_by_submission(fake) == {session(person): [165, 165]}
+    assert read(published).review_reason == ""
+    assert due_now(published) == []
+
+
+def test_who_is_approved_by_the_service_after_a_bonus_is_noted(fake, published, payer):
+    person = completed(fake, published)
+    time_out(fake, person)
+    recruitment_sync.settle(read(published), Offer.BONUS, "payer")
+    pay_what_is_due(published, payer)
+    hand_in(fake, person)
+    with fake.world.lock:
+        submissions.transition(fake.world, session(person), {"action": "APPROVE"})
+    assert read(published).review_reason == "paid_twice"
+    recruitment_sync.settle(Submission.objects.get(), Offer.NOTHING, "payer")
+    assert read(published).review_reason == ""
+
+
+def test_who_failed_a_check_and_timed_out_is_paid_once_by_whoever_comes_first(fake, published, payer):
+    person = returned_screen_out(fake, published)
+    time_out(fake, person)
+    assert read(published).review_reason == "timed_out_after_end"
+    assert due_now(published) == []
+    recruitment_sync.settle(Submission.objects.get(), Offer.BONUS, "payer")
+    pay_what_is_due(published, payer)
+    assert paid_by_submission(fake) == {session(person): [13]}
+    # They come with the code after all, and Prolific pays the fixed amount by itself.
+    hand_in(fake, person)
+    assert read(published).review_reason == "paid_twice"
+
+
+def test_a_bonus_paid_by_hand_is_put_before_a_person(fake, published, payer):
+    person = returned_screen_out(fake, published)
+    run = confirmed_run(published, payer)
+    fake.world.submissions[session(person)]["bonuses"].append({"amount_minor": 20, "hidden_reads": 0})
+    execute(run.pk)
+    assert paid_by_submission(fake) == {}
+    submission = read(published)
+    assert submission.review_reason == "bonus_by_hand"
+    recruitment_sync.settle(submission, Offer.BONUS, "payer")
+    pay_what_is_due(published, payer)
+    assert paid_by_submission(fake) == {session(person): [13]}
+    assert read(published).review_reason == ""
+    assert due_now(published) == []
