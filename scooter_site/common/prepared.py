@@ -109,7 +109,7 @@ class PreparedQuery:
                     sql,
                     [_Argument(stand_ins.index(value)) if value in stand_ins else value for value in parameters],
                 ),
-                locks=query.select_for_update,
+                locks=query.select_for_update and connection.features.has_select_for_update,
                 make=None if query.values_select else _maker(compiler),
                 converters=compiler.get_converters(selected),
             )

@@ -1,6 +1,7 @@
 """Statements that are sent without the ORM's detours do what the ORM's own do, with any arguments, in any thread."""
 
 import uuid
+from contextlib import nullcontext
 from datetime import UTC, datetime
 
 import pytest
@@ -97,7 +98,9 @@ def test_a_query_that_locks_rows_is_for_transactions():
     locked = PreparedQuery(lambda pk: Participation.objects.select_for_update().filter(pk=pk), 2**40)
     with transaction.atomic():
         assert locked.first(1) is None
-    with pytest.raises(TransactionManagementError, match="transaction"):
+    # SQLite locks no rows: there Django sends the query as any other, and so do we.
+    locks_rows = connection.features.has_select_for_update
+    with pytest.raises(TransactionManagementError) if locks_rows else nullcontext():
         locked.first(1)
 
 
