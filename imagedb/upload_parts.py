@@ -145,10 +145,12 @@ class DiskParts:
     def __init__(self, upload: Upload, storage: LocalStorage) -> None:
         self.upload = upload
         self.storage = storage
+        # Kept, because an abandoned upload loses the name of its file before the file is deleted.
+        self._name = str(upload.file.name)
 
     @property
     def _path(self) -> Path:
-        return Path(self.storage.path(str(self.upload.file.name)))
+        return Path(self.storage.path(self._name))
 
     @property
     def folder(self) -> str:
@@ -157,7 +159,7 @@ class DiskParts:
 
     def begin(self) -> None:
         """Make the empty file. Raises UploadRefused if the disk has no room for it."""
-        self.storage.save(str(self.upload.file.name), ContentFile(b""))
+        self.storage.save(self._name, ContentFile(b""))
         free = shutil.disk_usage(self.folder).free
         if free < self.upload.size:
             self.discard()
@@ -194,7 +196,7 @@ class DiskParts:
 
     def discard(self) -> None:
         """Delete the file. Harmless when there is none."""
-        self.storage.delete(str(self.upload.file.name))
+        self.storage.delete(self._name)
 
     def last_arrival(self) -> datetime | None:
         """When the last part came; None if there is no file."""

@@ -374,14 +374,26 @@ class TestAtOnce:
     def test_completing_and_abandoning_at_once_ends_in_one_of_them(self, user):
         upload = begun(user, CONTENT)
         send(upload, CONTENT)
+        path = path_of(upload)
+        # Each has its own object, as each request has.
         results = at_once(
             [
-                lambda: uploads.complete_upload(upload),
-                lambda: uploads.complete_upload(upload),
-                lambda: uploads.abandon_upload(upload),
+                lambda: uploads.complete_upload(Upload.objects.get(pk=upload.pk)),
+                lambda: uploads.complete_upload(Upload.objects.get(pk=upload.pk)),
+                lambda: uploads.abandon_upload(Upload.objects.get(pk=upload.pk)),
             ]
         )
         assert not [one for one in results if isinstance(one, Exception) and not isinstance(one, UploadConflict)]
         upload.refresh_from_db()
         assert upload.status == UploadStatus.ABANDONED
         assert upload.file.name == ""
+        assert not path.exists()
+
+    def test_the_file_goes_although_its_name_was_forgotten_before(self, user):
+        upload = begun(user, CONTENT)
+        path = path_of(upload)
+        with transaction.atomic():
+            uploads.abandon_upload(upload)
+            upload.refresh_from_db()
+            assert upload.file.name == ""
+        assert not path.exists()
