@@ -15,22 +15,34 @@ from leaderboard.selectors.rows import AnyEntry
 from leaderboard.views.asked import public_board, refuses_unclear_queries, snapshot_of
 from scooter_site.common.page_meta import page_meta
 
+ON_A_PAGE = 50
+
 
 @require_safe
 @refuses_unclear_queries
 def snapshots(request: HttpRequest, slug: str) -> HttpResponse:
-    """All snapshots, newest first; with ``older`` and ``newer`` what changed between these two."""
+    """Snapshots, newest first, those below ``before``; with ``older`` and ``newer`` what changed between these two."""
     board = public_board(slug)
-    found = list(selectors.snapshots_of(board))
-    numbers = _numbers(request)
+    published = selectors.snapshots_of(board)
+    before = None
+    numbers: list[int] = []
+    if "before" in request.GET:
+        (before,) = _numbers(request, "before")
+    elif request.GET:
+        numbers = sorted(_numbers(request, "older", "newer"))
+    listed = published if before is None else published.filter(number__lt=before)
+    # One more than is shown: the last one shown names it, and it begins the next page.
+    found = list(listed[: ON_A_PAGE + 1])
     context: dict[str, Any] = {
         "page": "leaderboard",
         "board": board,
         "snapshots": [
             (snapshot, found[place + 1].number if place + 1 < len(found) else None)
-            for place, snapshot in enumerate(found)
+            for place, snapshot in enumerate(found[:ON_A_PAGE])
         ],
-        "numbers": [snapshot.number for snapshot in found],
+        "earlier": found[ON_A_PAGE - 1].number if len(found) > ON_A_PAGE else None,
+        "before": before,
+        "newest": published.values_list("number", flat=True).first(),
         **page_meta(
             request,
             f"Snapshots of {board.name}",
@@ -43,13 +55,11 @@ def snapshots(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "leaderboard/snapshots.html", context)
 
 
-def _numbers(request: HttpRequest) -> tuple[int, int] | None:
-    """The two snapshots to compare, older first; None if none are given. Raises UnclearQuery."""
-    if not request.GET:
-        return None
-    problems = dict.fromkeys(set(request.GET) - {"older", "newer"}, "Unknown. Known are older, newer.")
+def _numbers(request: HttpRequest, *names: str) -> list[int]:
+    """The numbers that a query string gives under these names, and under no other. Raises UnclearQuery."""
+    problems = dict.fromkeys(set(request.GET) - {*names}, "Unknown here. Known are before; older and newer.")
     numbers = []
-    for name in ("older", "newer"):
+    for name in names:
         values = request.GET.getlist(name)
         if len(values) != 1 or not (values[0].isascii() and values[0].isdigit() and len(values[0]) <= 9):
             problems[name] = "Give the number of one snapshot."
@@ -57,7 +67,7 @@ def _numbers(request: HttpRequest) -> tuple[int, int] | None:
             numbers.append(min(int(values[0]), LARGEST_NUMBER))
     if problems:
         raise UnclearQuery(problems)
-    return min(numbers), max(numbers)
+    return numbers
 
 
 def _changes(older: Snapshot, newer: Snapshot) -> list[tuple[Change, str, str]]:
