@@ -192,7 +192,7 @@ def test_new_rules_have_the_draft_computed_anew(admin_client, entry, django_capt
         "_save": "",
     }
     with django_capture_on_commit_callbacks(execute=True):
-        assert "1 pair will be recomputed by the new rules" in text(
+        assert "1 pair will be looked at within seconds" in text(
             admin_client.post(change_url(board), form, follow=True)
         )
     entry.refresh_from_db()
