@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 from leaderboard import selectors
 from leaderboard.board_query import LARGEST_NUMBER, UnclearQuery
 from leaderboard.formatting import decimals_of, format_interval, format_number
-from leaderboard.models import Snapshot
+from leaderboard.models import Board, Snapshot
 from leaderboard.selectors import Change
 from leaderboard.selectors.rows import AnyEntry
 from leaderboard.views.asked import public_board, refuses_unclear_queries, snapshot_of
@@ -51,7 +51,7 @@ def snapshots(request: HttpRequest, slug: str) -> HttpResponse:
     }
     if numbers:
         older, newer = (snapshot_of(board, number) for number in numbers)
-        context |= {"older": older, "newer": newer, "changes": _changes(older, newer)}
+        context |= {"older": older, "newer": newer, "rules": _rules(older, newer), "changes": _changes(older, newer)}
     return render(request, "leaderboard/snapshots.html", context)
 
 
@@ -68,6 +68,26 @@ def _numbers(request: HttpRequest, *names: str) -> list[int]:
     if problems:
         raise UnclearQuery(problems)
     return numbers
+
+
+def _rules(older: Snapshot, newer: Snapshot) -> list[tuple[str, str, str]]:
+    """What both were computed and ranked by, where it differs: its name, how it was, and how it is."""
+    found = []
+    for name, value in newer.rules.items():
+        if older.rules.get(name) != value:
+            field: Any = Board._meta.get_field(name)
+            found.append((str(field.verbose_name), _rule(older.rules.get(name)), _rule(value)))
+    if older.code_version != newer.code_version:
+        found.append(("program", older.code_version or "unknown", newer.code_version or "unknown"))
+    return found
+
+
+def _rule(value: Any) -> str:
+    if value in ("", None, []):
+        return "any"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(value) if isinstance(value, list) else str(value)
 
 
 def _changes(older: Snapshot, newer: Snapshot) -> list[tuple[Change, str, str]]:

@@ -6,6 +6,7 @@ from importlib import import_module
 import pytest
 from django.urls import reverse
 
+from leaderboard.models import Board
 from tests import factories
 from tests.leaderboard import boards
 from tests.leaderboard.page_tables import table_rows
@@ -36,6 +37,29 @@ def test_snapshots_are_listed_and_compared(client):
     for query in ({"older": 1}, {"older": "x", "newer": 2}, {"other": 1}):
         assert client.get(address(board), query).status_code == 400
     assert client.get(address(board), {"older": 1, "newer": 9}).status_code == 404
+
+
+def test_other_rules_are_told_beside_what_they_changed(client):
+    board = boards.board()
+    row = {"attack": factories.attack(), "target_model": factories.target_model(slug="resnet")}
+    boards.publish_entries(board, [row])
+    boards.publish_entries(board, [row])
+    Board.objects.update(equivalence_bound=2.5, ranks_few_raters=False)
+    board.refresh_from_db()
+    board.target_models.add(row["target_model"])
+    boards.publish_entries(board, [row])
+
+    def told(older, newer):
+        page = client.get(address(board), {"older": older, "newer": newer}).content.decode()
+        facts = re.findall(r"<dt>(.*?)</dt>\s*<dd>(.*?)</dd>", page, re.DOTALL)
+        return {name: re.sub(r"<[^>]*>|\s+", " ", value).split() for name, value in facts}
+
+    assert told(1, 2) == {}
+    assert told(2, 3) == {
+        "Target models": ["from", "any", "to", "resnet"],
+        "Equivalence bound": ["from", "10.0", "to", "2.5"],
+        "Rank entries of few raters": ["from", "yes", "to", "no"],
+    }
 
 
 def test_snapshots_are_listed_page_by_page(client, monkeypatch):
