@@ -22,7 +22,7 @@ from studies.recruitment.review import Offer
 from studies.recruitment.statuses import NO_CODE
 from studies.selectors.recruitment import here
 from studies.services.recruitment import RecruitmentError
-from studies.services.recruitment_sync import read_meaning, settle
+from studies.services.recruitment_sync import fingerprint, read_meaning, settle
 
 
 class ReviewFilter(admin.SimpleListFilter):
@@ -89,18 +89,17 @@ class SubmissionAdmin(ReadOnlyAdmin, ModelAdmin):
             context = {
                 "submission": submission,
                 "offers": read.offers if submission.review_reason and may_settle(request) else (),
+                "seen": fingerprint(submission),
             }
         return super().change_view(request, object_id, form_url, {**context, **(extra_context or {})})
 
     def settle_view(self, request: HttpRequest, submission_pk: int) -> HttpResponse:
         if not may_settle(request):
             raise PermissionDenied
-        submission = get_object_or_404(
-            Submission.objects.select_related("participation__completion_code"), pk=submission_pk
-        )
+        submission = get_object_or_404(Submission, pk=submission_pk)
         try:
             offer = Offer(request.POST.get("offer", ""))
-            settle(submission, offer, signed_in(request).get_username())
+            settle(submission_pk, offer, signed_in(request).get_username(), seen=request.POST.get("seen", ""))
         except ValueError:
             messages.error(request, "Choose what is to be done.")
         except (ProlificError, RecruitmentError) as error:

@@ -3,6 +3,7 @@
 An event only says what to read again, so that events may come late, twice, and in any order.
 """
 
+import hashlib
 import logging
 from datetime import datetime, timedelta
 from typing import Any
@@ -120,16 +121,30 @@ def _free_place(participation_id: int, event: str) -> None:
         record(participation, event)
 
 
-def settle(submission: Submission, offer: Offer, settled_by: str) -> Submission:
+def fingerprint(submission: Submission) -> str:
+    """Changes with anything that a person reads before deciding about a submission."""
+    read = (
+        submission.review_reason,
+        submission.raw_status,
+        submission.entered_code,
+        submission.return_requested,
+        submission.bonuses_minor or [],
+        here(submission.participation),
+    )
+    return hashlib.sha256(repr(read).encode()).hexdigest()[:32]
+
+
+def settle(submission_pk: int, offer: Offer, settled_by: str, *, seen: str) -> Submission:
     """Record what a person decided about a submission. Asking to return is done at once; paying is for payment runs.
 
-    Of two people who decide at the same time, the first one's decision stands. Raises RecruitmentError or
-    ProlificError, and then nothing is decided.
+    ``seen`` is the ``fingerprint`` of what the person had before them: the same button means something else once
+    somebody has been paid. So of two people who decide at the same time, the first one's decision stands. Raises
+    RecruitmentError or ProlificError, and then nothing is decided.
     """
     with transaction.atomic():
-        locked = Submission.objects.select_for_update(of=("self",)).get(pk=submission.pk)
+        locked = Submission.objects.select_for_update(of=("self",)).get(pk=submission_pk)
         read = read_meaning(locked, here(locked.participation))
-        is_as_seen = locked.review_reason and locked.review_reason == submission.review_reason
+        is_as_seen = locked.review_reason and seen == fingerprint(locked)
         if not is_as_seen or read.reason is None or offer not in read.offers:
             raise RecruitmentError("The submission has changed meanwhile: look at it again.")
         before = {name: getattr(locked, name) for name in DECISION}

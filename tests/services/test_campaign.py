@@ -51,6 +51,7 @@ from studies.services.time_out import close_all_timed_out
 from studies.services.webhooks import set_up_webhooks
 from tests import factories, walks
 from tests.studies.recruitment.conftest import LANDING
+from tests.studies.recruitment.deciding import decide
 
 pytestmark = [pytest.mark.services, pytest.mark.django_db]
 
@@ -184,7 +185,7 @@ class Campaign:
     def decide(self) -> None:
         for submission in submissions_to_review():
             # The offers of a reason begin with what the outcome earns.
-            recruitment_sync.settle(submission, Offer.APPROVE, "operator")
+            decide(submission, Offer.APPROVE, "operator")
 
     def open_again(self) -> None:
         """What the page advises when all places there have been taken, and people then gave theirs back."""

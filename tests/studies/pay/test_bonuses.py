@@ -15,6 +15,7 @@ from tests.studies.pay.people import (
     returned_screen_out,
     session,
 )
+from tests.studies.recruitment.deciding import decide
 
 pytestmark = pytest.mark.django_db
 
@@ -40,7 +41,7 @@ def time_out(fake, person: Participation) -> None:
 def test_who_timed_out_got_a_bonus_and_then_handed_in_is_not_approved_by_itself(fake, published, payer):
     person = completed(fake, published)
     time_out(fake, person)
-    recruitment_sync.settle(read(published), Offer.BONUS, "payer")
+    decide(read(published), Offer.BONUS, "payer")
     pay_what_is_due(published, payer)
     assert paid_by_submission(fake) == {session(person): [165]}
     assert read(published).review_reason == ""
@@ -48,7 +49,7 @@ def test_who_timed_out_got_a_bonus_and_then_handed_in_is_not_approved_by_itself(
     assert read(published).review_reason == "submitted_after_bonus"
     assert due_now(published) == []
     # A person may approve all the same, and is then not asked about it.
-    recruitment_sync.settle(Submission.objects.get(), Offer.APPROVE, "payer")
+    decide(Submission.objects.get(), Offer.APPROVE, "payer")
     pay_what_is_due(published, payer)
     assert paid_by_submission(fake) == {session(person): [165, 165]}
     assert read(published).review_reason == ""
@@ -58,13 +59,13 @@ def test_who_timed_out_got_a_bonus_and_then_handed_in_is_not_approved_by_itself(
 def test_who_is_approved_by_the_service_after_a_bonus_is_noted(fake, published, payer):
     person = completed(fake, published)
     time_out(fake, person)
-    recruitment_sync.settle(read(published), Offer.BONUS, "payer")
+    decide(read(published), Offer.BONUS, "payer")
     pay_what_is_due(published, payer)
     hand_in(fake, person)
     with fake.world.lock:
         submissions.transition(fake.world, session(person), {"action": "APPROVE"})
     assert read(published).review_reason == "paid_twice"
-    recruitment_sync.settle(Submission.objects.get(), Offer.NOTHING, "payer")
+    decide(Submission.objects.get(), Offer.NOTHING, "payer")
     assert read(published).review_reason == ""
 
 
@@ -73,7 +74,7 @@ def test_who_failed_a_check_and_timed_out_is_paid_once_by_whoever_comes_first(fa
     time_out(fake, person)
     assert read(published).review_reason == "timed_out_after_end"
     assert due_now(published) == []
-    recruitment_sync.settle(Submission.objects.get(), Offer.BONUS, "payer")
+    decide(Submission.objects.get(), Offer.BONUS, "payer")
     pay_what_is_due(published, payer)
     assert paid_by_submission(fake) == {session(person): [13]}
     # They come with the code after all, and Prolific pays the fixed amount by itself.
@@ -89,7 +90,7 @@ def test_a_bonus_paid_by_hand_is_put_before_a_person(fake, published, payer):
     assert paid_by_submission(fake) == {}
     submission = read(published)
     assert submission.review_reason == "bonus_by_hand"
-    recruitment_sync.settle(submission, Offer.BONUS, "payer")
+    decide(submission, Offer.BONUS, "payer")
     pay_what_is_due(published, payer)
     assert paid_by_submission(fake) == {session(person): [13]}
     assert read(published).review_reason == ""

@@ -1,6 +1,7 @@
 """The researchers' pages of recruitment: who may do what, what is refused, and what is never shown."""
 
 import html
+import re
 from decimal import Decimal
 
 import pytest
@@ -13,9 +14,11 @@ from scooter_site.demo.fake_prolific.world import WORKSPACE_ID
 from studies.admin.recruitment_form import RecruitmentForm
 from studies.flow import Outcome
 from studies.models import Panel, PanelStudy, Study, Submission, Workspace
+from studies.selectors.payments import due_now
 from studies.services import recruitment_sync
 from tests import factories
 from tests.studies.admin_pages import account, text_of
+from tests.studies.pay.people import completed, session
 
 pytestmark = pytest.mark.django_db
 
@@ -28,6 +31,11 @@ def spender(researcher):
 
 def page_of(panel_study) -> str:
     return reverse("admin:studies_study_recruitment", args=[panel_study.study_id])
+
+
+def seen_on(page) -> str:
+    """What a form says of the state in which the page was shown."""
+    return re.search(r'name="seen" value="(\w+)"', page.content.decode())[1]
 
 
 def do(panel_study, name) -> str:
@@ -342,13 +350,45 @@ def test_deciding(client, researcher, waiting, fake):
     settle = reverse("admin:studies_submission_settle", args=[waiting.pk])
     assert client.get(settle).status_code == 405
     assert "Choose what is to be done" in text_of(client.post(settle, {"offer": "shout"}, follow=True))
-    assert "changed meanwhile" in text_of(client.post(settle, {"offer": "bonus"}, follow=True))
-    assert "Decided: Approve" in text_of(client.post(settle, {"offer": "approve"}, follow=True))
+    seen = seen_on(client.get(reverse("admin:studies_submission_change", args=[waiting.pk])))
+    assert "changed meanwhile" in text_of(client.post(settle, {"offer": "approve"}, follow=True))
+    assert "changed meanwhile" in text_of(client.post(settle, {"offer": "bonus", "seen": seen}, follow=True))
+    assert "Decided: Approve" in text_of(client.post(settle, {"offer": "approve", "seen": seen}, follow=True))
     waiting.refresh_from_db()
     assert (waiting.settled_with, waiting.settled_by, waiting.review_reason) == ("approve", "researcher", "")
     assert fake.world.payments == []
     client.force_login(account("studies.view_submission", name="looker"))
     assert client.post(settle, {"offer": "nothing"}).status_code == 403
+
+
+def read(published, prolific, person) -> None:
+    """With the bonuses, which lists do not have."""
+    recruitment_sync.apply(published, prolific.submission(session(person)), timezone.now())
+
+
+def test_what_was_decided_on_a_page_of_before_is_refused(client, researcher, published, fake, prolific):
+    """The page says: timed out, nothing paid. Somebody then pays by hand, and the same button would pay once more."""
+    person = completed(fake, published)
+    there = fake.world.submissions[session(person)]
+    there["status"] = "TIMED-OUT"
+    read(published, prolific, person)
+    submission = Submission.objects.get()
+    settle = reverse("admin:studies_submission_settle", args=[submission.pk])
+    page = client.get(reverse("admin:studies_submission_change", args=[submission.pk]))
+    assert "Timed out there, finished here" in text_of(page)
+    there["bonuses"].append({"amount_minor": 165, "hidden_reads": 0})
+    read(published, prolific, person)
+    sent = {"offer": "bonus", "seen": seen_on(page)}
+    answer = client.post(settle, sent, follow=True)
+    assert "changed meanwhile" in text_of(answer)
+    assert "A bonus is due, and one was paid by hand" in text_of(answer)
+    # The reason stays the same with a second bonus, and what was seen does not.
+    there["bonuses"].append({"amount_minor": 20, "hidden_reads": 0})
+    read(published, prolific, person)
+    assert "changed meanwhile" in text_of(client.post(settle, {**sent, "seen": seen_on(answer)}, follow=True))
+    submission.refresh_from_db()
+    assert (submission.settled_with, submission.review_reason) == ("", "bonus_by_hand")
+    assert due_now(published) == []
 
 
 def test_the_list_asks_the_same_number_of_queries_for_many(

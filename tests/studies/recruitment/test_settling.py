@@ -13,6 +13,7 @@ from studies.recruitment.errors import Ambiguous, ProlificError
 from studies.recruitment.review import Offer, Reason
 from studies.services import recruitment_sync
 from studies.services.recruitment import RecruitmentError
+from tests.studies.recruitment.deciding import decide
 from tests.studies.recruitment.test_sync import arrive, poll, submission_of, to_main
 
 
@@ -26,10 +27,10 @@ def waiting(published, fake) -> Submission:
 
 def test_the_first_of_two_decisions_stands(waiting, fake):
     later = Submission.objects.get()
-    recruitment_sync.settle(waiting, Offer.NOTHING, "ada")
+    decide(waiting, Offer.NOTHING, "ada")
     for offer in (Offer.REQUEST_RETURN, Offer.APPROVE):
         with pytest.raises(RecruitmentError, match="changed meanwhile"):
-            recruitment_sync.settle(later, offer, "bob")
+            decide(later, offer, "bob")
     stored = Submission.objects.get()
     assert (stored.settled_with, stored.settled_by) == (Offer.NOTHING, "ada")
     assert fake.world.messages == []
@@ -38,16 +39,16 @@ def test_the_first_of_two_decisions_stands(waiting, fake):
 def test_a_request_that_was_not_sent_leaves_the_decision_open(waiting, fake):
     fake.fail(Fault.LOST_BEFORE_ACTING, "request-return", times=1)
     with pytest.raises(Ambiguous):
-        recruitment_sync.settle(waiting, Offer.REQUEST_RETURN, "ada")
+        decide(waiting, Offer.REQUEST_RETURN, "ada")
     stored = Submission.objects.get()
     assert (stored.review_reason, stored.settled_with, stored.settled_at) == (Reason.NEVER_ARRIVED, "", None)
-    recruitment_sync.settle(stored, Offer.REQUEST_RETURN, "ada")
+    decide(stored, Offer.REQUEST_RETURN, "ada")
     assert len(fake.world.messages) == 1
 
 
 def test_a_request_whose_answer_was_lost_is_not_sent_again(waiting, fake):
     fake.fail(Fault.LOST_AFTER_ACTING, "request-return", times=1)
-    recruitment_sync.settle(waiting, Offer.REQUEST_RETURN, "ada")
+    decide(waiting, Offer.REQUEST_RETURN, "ada")
     assert len(fake.world.messages) == 1
     assert Submission.objects.get().settled_with == Offer.REQUEST_RETURN
 
