@@ -162,5 +162,6 @@ def unclear_batches(run: PaymentRun, asked_before: datetime) -> QuerySet[BonusBa
     return run.batches.filter(pay_requested_at__lt=asked_before, payments__state__in=ASKED_FOR).distinct()
 
 
-def open_payments(run: PaymentRun) -> QuerySet[Payment]:
-    return run.payments.filter(state__in=OPEN_STATES)
+def open_payments(run: PaymentRun, *ways: Way) -> QuerySet[Payment]:
+    """Of these ways."""
+    return run.payments.filter(way__in=ways, state__in=OPEN_STATES).select_related("submission", "batch")
