@@ -33,7 +33,7 @@ def standing_of(submission: Submission) -> Standing:
     return Standing(
         status=SubmissionStatus(submission.status),
         entered_code=submission.entered_code,
-        here=here(submission.participation),
+        here=here(submission),
         settled_reason=submission.settled_reason,
         settled_with=submission.settled_with,
         return_requested=submission.return_requested,
@@ -70,7 +70,9 @@ def dealt_with(submission: Submission, *, beside: Payment | None = None) -> dict
 
 def with_participations(submissions: QuerySet[Submission]) -> QuerySet[Submission]:
     """With all that ``standing_of`` and ``dealt_with`` read."""
-    return submissions.select_related("participation__completion_code").prefetch_related("payments")
+    return submissions.select_related("participation__completion_code", "participation__identity").prefetch_related(
+        "payments"
+    )
 
 
 def due_now(panel_study: PanelStudy) -> list[tuple[Submission, Instruction]]:
