@@ -20,7 +20,6 @@ from studies.models import Submission
 from studies.recruitment.errors import ProlificError
 from studies.recruitment.review import Offer
 from studies.recruitment.statuses import NO_CODE
-from studies.selectors.recruitment import here
 from studies.services.recruitment import RecruitmentError
 from studies.services.recruitment_sync import fingerprint, read_meaning, settle
 
@@ -79,13 +78,15 @@ class SubmissionAdmin(ReadOnlyAdmin, ModelAdmin):
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         submission = (
-            Submission.objects.filter(pk=object_id).select_related("participation__completion_code").first()
+            Submission.objects.filter(pk=object_id)
+            .select_related("participation__completion_code", "participation__identity")
+            .first()
             if object_id.isdigit()
             else None
         )
         context: dict[str, Any] = {}
         if submission is not None:
-            read = read_meaning(submission, here(submission.participation))
+            read = read_meaning(submission)
             context = {
                 "submission": submission,
                 "offers": read.offers if submission.review_reason and may_settle(request) else (),

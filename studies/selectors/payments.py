@@ -33,7 +33,7 @@ def standing_of(submission: Submission) -> Standing:
     return Standing(
         status=SubmissionStatus(submission.status),
         entered_code=submission.entered_code,
-        here=here(submission.participation),
+        here=here(submission),
         settled_reason=submission.settled_reason,
         settled_with=submission.settled_with,
         return_requested=submission.return_requested,
@@ -70,7 +70,9 @@ def dealt_with(submission: Submission, *, beside: Payment | None = None) -> dict
 
 def with_participations(submissions: QuerySet[Submission]) -> QuerySet[Submission]:
     """With all that ``standing_of`` and ``dealt_with`` read."""
-    return submissions.select_related("participation__completion_code").prefetch_related("payments")
+    return submissions.select_related("participation__completion_code", "participation__identity").prefetch_related(
+        "payments"
+    )
 
 
 def due_now(panel_study: PanelStudy) -> list[tuple[Submission, Instruction]]:
@@ -162,5 +164,6 @@ def unclear_batches(run: PaymentRun, asked_before: datetime) -> QuerySet[BonusBa
     return run.batches.filter(pay_requested_at__lt=asked_before, payments__state__in=ASKED_FOR).distinct()
 
 
-def open_payments(run: PaymentRun) -> QuerySet[Payment]:
-    return run.payments.filter(state__in=OPEN_STATES)
+def open_payments(run: PaymentRun, *ways: Way) -> QuerySet[Payment]:
+    """Of these ways."""
+    return run.payments.filter(way__in=ways, state__in=OPEN_STATES).select_related("submission", "batch")

@@ -5,20 +5,24 @@ from datetime import datetime
 from django.db.models import Count, Q, QuerySet
 
 from studies.flow import Outcome
-from studies.models import PanelStudy, Participation, Submission, WebhookEvent
+from studies.models import PanelStudy, Submission, WebhookEvent
 from studies.recruitment.review import ABSENT, Here
 from studies.recruitment.statuses import PanelStudyStatus, SubmissionStatus
 
 
-def here(participation: Participation | None) -> Here:
-    """What the person of a submission did here."""
+def here(submission: Submission) -> Here:
+    """What the person of a submission did here, and whether it is the person whom the panel names."""
+    participation = submission.participation
     if participation is None:
         return ABSENT
     code = participation.completion_code
+    identity = getattr(participation, "identity", None)
+    named = {submission.participant_id, identity.participant_id if identity else ""} - {""}
     return Here(
         arrived=True,
         outcome=Outcome(participation.outcome) if participation.outcome else None,
         code=code.code if code else "",
+        is_other_person=len(named) > 1,
     )
 
 

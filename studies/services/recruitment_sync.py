@@ -16,7 +16,7 @@ from studies.models import PanelStudy, ParticipantIdentity, Participation, Submi
 from studies.recruitment.answers import PanelStudyState, SubmissionState
 from studies.recruitment.client import ProlificClient
 from studies.recruitment.errors import Ambiguous, NotFound, ProlificError
-from studies.recruitment.review import ABSENT, Here, Meaning, Offer, Reason, meaning
+from studies.recruitment.review import ABSENT, Meaning, Offer, Reason, meaning
 from studies.recruitment.statuses import SubmissionStatus
 from studies.selectors.payments import bonuses_so_far, with_participations
 from studies.selectors.recruitment import here, waiting_events
@@ -30,6 +30,7 @@ RETURN_TAKES = timedelta(days=7)
 EVENTS_ARE_KEPT = timedelta(days=30)
 # As long as the service itself tries to deliver one; the poll has read what it is about many times by then.
 EVENTS_ARE_TRIED_FOR = timedelta(days=1)
+NOTED_AFTER_PAY = {Reason.PAID_ELSEWHERE, Reason.PAID_TWICE, Reason.OTHER_PERSON}
 # What a person's decision is made of.
 DECISION = ["settled_reason", "settled_with", "settled_by", "settled_at", "review_reason"]
 
@@ -53,6 +54,7 @@ def apply(panel_study: PanelStudy, state: SubmissionState, asked_at: datetime) -
             return submission
         participation = _participation_of(submission, state)
         submission.participation = participation
+        submission.participant_id = state.participant_id or submission.participant_id
         submission.status, submission.raw_status = state.status, state.raw_status[:50]
         submission.entered_code = state.entered_code[:100]
         submission.return_requested = state.return_requested
@@ -63,24 +65,25 @@ def apply(panel_study: PanelStudy, state: SubmissionState, asked_at: datetime) -
         if participation is not None:
             _follow(participation, state.status)
             participation.refresh_from_db()
-        read = read_meaning(submission, here(participation))
+        read = read_meaning(submission)
         submission.review_reason = _open_reason(submission, read)
         submission.save()
     return submission
 
 
-def read_meaning(submission: Submission, what_happened: Here) -> Meaning:
+def read_meaning(submission: Submission) -> Meaning:
     status = SubmissionStatus(submission.status)
-    return meaning(status, submission.entered_code, what_happened, bonuses_so_far(submission))
+    return meaning(status, submission.entered_code, here(submission), bonuses_so_far(submission))
 
 
 def _open_reason(submission: Submission, read: Meaning) -> str:
     """Why a person has to look; empty when nobody has to, or somebody has."""
     if read.reason is None:
         return ""
-    if read.reason == submission.settled_reason and not _return_is_overdue(submission):
+    is_settled = read.reason == submission.settled_reason and submission.settled_with in read.offers
+    if is_settled and not _return_is_overdue(submission):
         return ""
-    if read.reason in {Reason.PAID_ELSEWHERE, Reason.PAID_TWICE} and submission.settled_with == Offer.APPROVE:
+    if read.reason in NOTED_AFTER_PAY and submission.settled_with == Offer.APPROVE:
         return ""  # paid in full because a person said so
     return read.reason
 
@@ -129,7 +132,7 @@ def fingerprint(submission: Submission) -> str:
         submission.entered_code,
         submission.return_requested,
         submission.bonuses_minor or [],
-        here(submission.participation),
+        here(submission),
     )
     return hashlib.sha256(repr(read).encode()).hexdigest()[:32]
 
@@ -143,7 +146,7 @@ def settle(submission_pk: int, offer: Offer, settled_by: str, *, seen: str) -> S
     """
     with transaction.atomic():
         locked = Submission.objects.select_for_update(of=("self",)).get(pk=submission_pk)
-        read = read_meaning(locked, here(locked.participation))
+        read = read_meaning(locked)
         is_as_seen = locked.review_reason and seen == fingerprint(locked)
         if not is_as_seen or read.reason is None or offer not in read.offers:
             raise RecruitmentError("The submission has changed meanwhile: look at it again.")
@@ -185,6 +188,7 @@ def _return_reason(reason: Reason) -> str:
     return {
         Reason.NEVER_ARRIVED: "We did not see you in the study, so there is nothing that we could approve.",
         Reason.SUBMITTED_AFTER_BONUS: "You were paid by a bonus already. Please return your submission.",
+        Reason.OTHER_PERSON: "Our link was opened with another Prolific ID than yours, so we cannot tell what you did.",
         Reason.UNFINISHED_HERE: "You did not reach the end of the study, so your answers are not complete.",
     }.get(reason, "The study ended early for you. Please return your submission; time that is due is paid as a bonus.")
 
@@ -227,10 +231,12 @@ def _differs(stored: Submission, row: SubmissionState) -> bool:
         row.return_requested,
     ):
         return True
+    if row.participant_id not in {"", stored.participant_id}:
+        return True
     # They may have arrived, or ended here, since.
     if stored.participation is None:
         return meaning(row.status, row.entered_code, ABSENT).reason is not None
-    return _open_reason(stored, read_meaning(stored, here(stored.participation))) != stored.review_reason
+    return _open_reason(stored, read_meaning(stored)) != stored.review_reason
 
 
 # --- Webhooks -------------------------------------------------------------------------------------------------
@@ -287,12 +293,7 @@ def keep_event(event: WebhookEvent) -> int | None:
         kept, created = WebhookEvent.objects.get_or_create(
             workspace=event.workspace,
             event_id=event.event_id,
-            defaults={
-                "event_type": event.event_type,
-                "resource_id": event.resource_id,
-                "raw_status": event.raw_status,
-                "sent_at": event.sent_at,
-            },
+            defaults={"event_type": event.event_type, "resource_id": event.resource_id},
         )
     return kept.pk if created else None
 

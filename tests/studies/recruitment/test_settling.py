@@ -8,8 +8,7 @@ from django.utils import timezone
 from scooter_site.demo.fake_prolific.faults import Fault
 from studies import tasks
 from studies.models import Submission, WebhookEvent
-from studies.recruitment.answers import PanelStudyState, SubmissionState
-from studies.recruitment.errors import Ambiguous, ProlificError
+from studies.recruitment.errors import Ambiguous
 from studies.recruitment.review import Offer, Reason
 from studies.services import recruitment_sync
 from studies.services.recruitment import RecruitmentError
@@ -97,15 +96,3 @@ def test_an_event_that_fails_keeps_back_no_other_and_has_an_end(published, fake,
     tasks.process_waiting_webhook_events.delay()
     bad.refresh_from_db()
     assert bad.result == "Given up: the poll reads what it is about."
-
-
-@pytest.mark.parametrize("row", [{}, {"id": "a", "bonus_payments": ["much"]}, {"id": "a", "bonus_payments": 5}, []])
-def test_answers_of_another_form_are_failures_of_the_service(row):
-    with pytest.raises(ProlificError, match="reading the answer about a submission"):
-        SubmissionState.read(row)
-
-
-def test_a_study_of_another_form_is_a_failure_of_the_service():
-    with pytest.raises(ProlificError) as caught:
-        PanelStudyState.read({"id": "a", "reward": "much"})
-    assert "about a study has another form than expected (ValueError" in caught.value.text
