@@ -124,6 +124,14 @@ class Meaning:
     reason: Reason | None = None
     offers: tuple[Offer, ...] = ()
 
+    def is_settled(self, reason: str, decision: str) -> bool:
+        """Whether this decision holds: for the reason that it was made for, and no other; and as long as it is offered.
+
+        One that does not is put before a person again; pay and the queue of decisions ask the same, so that nobody
+        falls between them.
+        """
+        return self.reason is not None and self.reason == reason and decision in self.offers
+
 
 def meaning(status: SubmissionStatus, entered_code: str, here: Here, bonuses: Bonuses = NO_BONUSES) -> Meaning:
     """What the panel's state, what happened here, and the bonuses so far mean together."""

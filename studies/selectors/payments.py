@@ -3,30 +3,39 @@
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 
 from django.db.models import Q, QuerySet, Sum
 
 from studies.flow import Outcome
-from studies.models import BonusBatch, PanelStudy, Payment, PaymentRun, PaymentState, Submission
+from studies.models import PanelStudy, Payment, PaymentRun, PaymentState, Study, Submission
 from studies.models.payments import ASKED_FOR, NOT_LIVE, OPEN_STATES, PERHAPS_DONE
 from studies.pay import amount_due
 from studies.recruitment.money import to_minor
-from studies.recruitment.payloads import ScreenOutPay
+from studies.recruitment.payloads import fixed_screen_out
 from studies.recruitment.payments import Instruction, Standing, Terms, Way, bonuses_of, instructions
 from studies.recruitment.review import NO_BONUSES, Bonuses
 from studies.recruitment.statuses import SubmissionStatus
 from studies.selectors.recruitment import here
 
-CHECKS = {Outcome.COLOUR_CHECK_FAILED: "plate_count", Outcome.COMPREHENSION_FAILED: "comprehension_pair_count"}
+# The state that shows that it was done.
+VERDICTS = {Way.APPROVE: SubmissionStatus.APPROVED, Way.REJECT: SubmissionStatus.REJECTED}
+
+
+def screen_outs(study: Study) -> dict[Outcome, Decimal]:
+    """What is due to who fails a check before the main study, for the checks that the study has."""
+    checks = {
+        Outcome.COLOUR_CHECK_FAILED: study.plate_count,
+        Outcome.COMPREHENSION_FAILED: study.comprehension_pair_count,
+    }
+    return {outcome: amount_due(outcome, study.rates) for outcome, count in checks.items() if count}
 
 
 def terms_of(panel_study: PanelStudy) -> Terms:
     study = panel_study.study
     due = {outcome: to_minor(amount_due(outcome, study.rates)) for outcome in Outcome}
-    screen_outs = [due[outcome] for outcome, count in CHECKS.items() if getattr(study, count)]
-    is_fixed = panel_study.screen_out_pay == ScreenOutPay.FIXED and bool(screen_outs)
-    # The same choice as payloads.fixed_screen_out: the service takes one amount, and it is the smallest.
-    return Terms(panel_study.reward_minor, due, min(screen_outs) if is_fixed else 0)
+    fixed = fixed_screen_out(panel_study.screen_out_pay, screen_outs(study))
+    return Terms(panel_study.reward_minor, due, due[fixed] if fixed else 0)
 
 
 def standing_of(submission: Submission) -> Standing:
@@ -159,9 +168,14 @@ def runs_to_work_on() -> QuerySet[PaymentRun]:
     return PaymentRun.objects.filter(confirmed_at__isnull=False, finished_at__isnull=True)
 
 
-def unclear_batches(run: PaymentRun, asked_before: datetime) -> QuerySet[BonusBatch]:
-    """Bonuses asked for so long ago that the service would show them, and that it neither showed nor refused."""
-    return run.batches.filter(pay_requested_at__lt=asked_before, payments__state__in=ASKED_FOR).distinct()
+def unclear_bonuses(run: PaymentRun, asked_before: datetime) -> QuerySet[Payment]:
+    """Asked for so long ago that the service would show them, and it neither showed nor refused them."""
+    return run.payments.filter(batch__pay_requested_at__lt=asked_before, way=Way.BONUS, state__in=ASKED_FOR)
+
+
+def unseen_verdicts(run: PaymentRun, asked_before: datetime) -> QuerySet[Payment]:
+    """Approvals and rejections that were asked for long ago, and that no submission shows."""
+    return run.payments.filter(claimed_at__lt=asked_before, way__in=VERDICTS, state__in=ASKED_FOR)
 
 
 def open_payments(run: PaymentRun, *ways: Way) -> QuerySet[Payment]:

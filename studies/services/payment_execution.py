@@ -17,7 +17,7 @@ No database transaction is open while the service is asked.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -32,16 +32,27 @@ from studies.recruitment.money import to_major
 from studies.recruitment.payloads import MOST_BONUSES
 from studies.recruitment.payments import Way, bonuses_of, instructions
 from studies.recruitment.statuses import SubmissionStatus
-from studies.selectors.payments import dealt_with, open_payments, standing_of, terms_of, unclear_batches
+from studies.selectors.payments import (
+    VERDICTS,
+    dealt_with,
+    open_payments,
+    standing_of,
+    terms_of,
+    unclear_bonuses,
+    unseen_verdicts,
+)
 from studies.services.payment_steps import (
     claim,
     done,
+    equal_bonuses,
     fail,
     lock,
     move,
     note,
+    note_equal_bonuses,
     of_batch,
     read_there,
+    release,
 )
 from studies.services.payments import PaymentRefused
 from studies.services.recruitment import RecruitmentError, client_of
@@ -56,7 +67,6 @@ APPROVED_TOGETHER = 100
 # Longer than any call; what was claimed before that is in nobody's hands any more.
 CALL_TAKES = timedelta(minutes=5)
 UNKNOWN_THERE = "Prolific knows no such submission."
-VERDICTS = {Way.APPROVE: SubmissionStatus.APPROVED, Way.REJECT: SubmissionStatus.REJECTED}
 
 
 def execute(run_id: int) -> None:
@@ -169,8 +179,7 @@ def _see_verdicts(client: ProlificClient, run: PaymentRun) -> None:
 
 def _unseen_verdicts(run: PaymentRun) -> str:
     """For people: what is asked for again and again and never shows; empty where there is none."""
-    unseen = run.payments.filter(way__in=VERDICTS, state__in=ASKED_FOR)
-    count = unseen.filter(claimed_at__lt=settled_before()).count()
+    count = unseen_verdicts(run, settled_before()).count()
     return (
         f"Prolific was asked long ago to approve or reject, and does not show it: {count}. Look there." if count else ""
     )
@@ -202,8 +211,8 @@ def _give_one(client: ProlificClient, run: PaymentRun, payment: Payment) -> None
         submission = read_there(client, run, payment)
         if submission is not None and submission.status == VERDICTS[Way(payment.way)]:
             done(payment)
-        else:
-            fail([payment], [PaymentState.CLAIMED], error.text)
+        elif not fail([payment], [PaymentState.CLAIMED], error.text):
+            note([payment], error.text)  # it was taken on before: a person reads this, and may give it up
         return
     move([payment], PaymentState.CLAIMED, PaymentState.SENT)
 
@@ -219,7 +228,8 @@ def _ask_for_returns(client: ProlificClient, run: PaymentRun) -> None:
             if _was_asked_to_return(client, run, payment):
                 done(payment)
                 continue
-            move([payment], PaymentState.CLAIMED, PaymentState.PLANNED)
+            if not release(payment):
+                continue  # another worker has taken it up
             payment.refresh_from_db(fields=["state"])
         if not _is_still_due(client, run, payment) or not claim([payment]):
             continue
@@ -362,15 +372,20 @@ def _claim_batch(batch: BonusBatch) -> bool:
         as_set_up = BonusBatch.objects.filter(pk=batch.pk, batch_id=batch.batch_id, pay_requested_at__isnull=True)
         if not planned or not as_set_up.update(pay_requested_at=timezone.now()):
             return False
+        note_equal_bonuses(planned)
         claim(planned)
     return True
 
 
 def _see_what_was_paid(client: ProlificClient, run: PaymentRun) -> None:
-    """Look for the bonuses in the submissions. One that is there proves that its whole batch was taken on."""
+    """Look for the bonuses in the submissions. One that is there proves that its whole batch was taken on.
+
+    A bonus has no name by which it is known, so there must be one more of its amount than before it was asked for: the
+    earlier ones were paid by somebody else.
+    """
     for payment in open_payments(run, Way.BONUS).filter(state__in=ASKED_FOR):
         submission = read_there(client, run, payment)
-        if submission is not None and payment.amount_minor in (submission.bonuses_minor or []):
+        if submission is not None and equal_bonuses(submission, payment) > payment.equal_before:
             done(payment)
             if payment.batch is not None:
                 move(of_batch(payment.batch, PaymentState.CLAIMED), PaymentState.CLAIMED, PaymentState.SENT)
@@ -381,22 +396,42 @@ def settled_before() -> datetime:
     return timezone.now() - timedelta(minutes=settings.BONUS_SHOWS_WITHIN_MINUTES)
 
 
-def declare_unpaid(run: PaymentRun, by: str) -> int:
-    """A person says that the unclear bonuses were not paid; they are due again, in a new run. How many there are.
+def declare_unpaid(run: PaymentRun, by: str, *, seen: Collection[int]) -> int:
+    """A person says that unclear bonuses were not paid; they are due again, in a new run. How many there are.
 
-    The service is asked once more, and what it shows by now is not among them. Raises ProlificError, RecruitmentError,
-    and PaymentRefused where nothing is unclear.
+    ``seen``: the payments that were unclear on the page, as only those were looked for on Prolific. The service is
+    asked once more, and what it shows by now is not among them. Raises ProlificError, RecruitmentError, and
+    PaymentRefused where nothing of it is unclear.
     """
     with client_of(run.panel_study.workspace) as client:
         _see_what_was_paid(client, run)
     with transaction.atomic():
         lock(run)
-        batches = list(unclear_batches(run, settled_before()))
-        payments = list(open_payments(run, Way.BONUS).filter(batch__in=batches, state__in=ASKED_FOR))
+        payments = list(unclear_bonuses(run, settled_before()).filter(pk__in=seen))
         if not payments:
             raise PaymentRefused(
                 "Nothing is unclear any more: Prolific shows the bonuses, or they are too new to tell."
             )
         fail(payments, ASKED_FOR, f"Not paid, said {by}: Prolific showed no such bonus.")
     _finish(run, "")
+    return len(payments)
+
+
+def give_up_verdicts(run: PaymentRun, by: str, *, seen: Collection[int]) -> int:
+    """A person ends approvals and rejections that were asked for long ago and never show. How many there are.
+
+    ``seen``: those on the page. The service is asked once more how they stand. What still awaits review there is due
+    again, in a new run; approving twice pays once. Raises ProlificError, RecruitmentError, and PaymentRefused where
+    there is none.
+    """
+    with client_of(run.panel_study.workspace) as client:
+        _see_verdicts(client, run)
+    with transaction.atomic():
+        lock(run)
+        payments = list(unseen_verdicts(run, settled_before()).filter(pk__in=seen))
+        if not payments:
+            raise PaymentRefused("There is none any more: Prolific shows them, or they are too new to tell.")
+        for payment in payments:
+            fail([payment], ASKED_FOR, f"Given up by {by}: Prolific did not show it. {payment.error}".rstrip())
+    _finish(run, _unseen_verdicts(run))
     return len(payments)

@@ -46,6 +46,27 @@ def claim(payments: Sequence[Payment]) -> int:
     return planned.update(state=PaymentState.CLAIMED, claimed_at=timezone.now())
 
 
+def release(payment: Payment) -> bool:
+    """Put down what another worker claimed and was lost with, so that it can be claimed again.
+
+    Of several who saw that claim, one gets True: by the next claim it has another time.
+    """
+    as_seen = Payment.objects.filter(pk=payment.pk, state=PaymentState.CLAIMED, claimed_at=payment.claimed_at)
+    return as_seen.update(state=PaymentState.PLANNED) == 1
+
+
+def equal_bonuses(submission: Submission, payment: Payment) -> int:
+    """How many bonuses of the payment's amount the submission showed when it was last read."""
+    return (submission.bonuses_minor or []).count(payment.amount_minor)
+
+
+def note_equal_bonuses(payments: Sequence[Payment]) -> None:
+    """Before they are asked for: what the submissions show already is no proof that they were paid."""
+    for payment in payments:
+        payment.equal_before = equal_bonuses(payment.submission, payment)
+    Payment.objects.bulk_update(payments, ["equal_before"])
+
+
 def move(payments: Sequence[Payment], before: PaymentState, after: PaymentState) -> None:
     """Only from the state that is expected: another worker may have got further."""
     ids = [payment.pk for payment in payments]

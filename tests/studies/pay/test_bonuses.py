@@ -1,8 +1,12 @@
 """Bonuses beside the service's own pay: whichever comes first, nobody gets both, and a person is asked."""
 
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 
 from scooter_site.demo.fake_prolific import submissions
+from scooter_site.demo.fake_prolific.faults import Fault
 from studies.models import Participation, Submission
 from studies.recruitment.review import Offer
 from studies.selectors.payments import due_now
@@ -13,6 +17,7 @@ from tests.studies.pay.people import (
     confirmed_run,
     paid_by_submission,
     returned_screen_out,
+    say_unpaid,
     session,
 )
 from tests.studies.recruitment.deciding import decide
@@ -95,3 +100,41 @@ def test_a_bonus_paid_by_hand_is_put_before_a_person(fake, published, payer):
     assert paid_by_submission(fake) == {session(person): [13]}
     assert read(published).review_reason == ""
     assert due_now(published) == []
+
+
+@pytest.fixture
+def after_an_equal_one(fake, published, payer):
+    """Two people due a bonus of 13. One was paid as much by hand, and somebody who knew of it decided for a second."""
+    person, other = returned_screen_out(fake, published), returned_screen_out(fake, published)
+    run = confirmed_run(published, payer)
+    fake.world.submissions[session(person)]["bonuses"].append({"amount_minor": 13, "hidden_reads": 0})
+    execute(run.pk)
+    assert paid_by_submission(fake) == {session(other): [13]}
+    submission = Submission.objects.get(submission_id=session(person))
+    assert (submission.review_reason, submission.bonuses_minor) == ("bonus_by_hand", [13])
+    decide(submission, Offer.BONUS, "payer")
+    third = returned_screen_out(fake, published)
+    fake.world.payments.clear()
+    return [session(person), session(third)]
+
+
+def test_an_equal_bonus_of_before_is_no_proof_of_ours(fake, published, payer, after_an_equal_one):
+    run = confirmed_run(published, payer)
+    fake.fail(Fault.SERVER_ERROR, "bulk-bonus-payments", times=1)
+    for _ in range(2):
+        execute(run.pk)
+    assert list(run.payments.order_by("id").values_list("state", "equal_before")) == [("claimed", 1), ("claimed", 0)]
+    assert paid_by_submission(fake) == {}
+    run.batches.update(pay_requested_at=timezone.now() - timedelta(hours=2))
+    assert say_unpaid(run) == 2
+    execute(confirmed_run(published, payer).pk)
+    assert paid_by_submission(fake) == {one: [13] for one in after_an_equal_one}
+    assert due_now(published) == []
+
+
+def test_one_more_equal_bonus_is(fake, published, payer, after_an_equal_one):
+    run = confirmed_run(published, payer)
+    fake.fail(Fault.SERVER_ERROR_AFTER_ACTING, "bulk-bonus-payments", times=1)
+    execute(run.pk)
+    assert paid_by_submission(fake) == {one: [13] for one in after_an_equal_one}
+    assert set(run.payments.values_list("state", flat=True)) == {"done"}

@@ -12,7 +12,7 @@ from studies.recruitment.client import ProlificClient
 from studies.recruitment.errors import NotAllowed, Refused
 from studies.recruitment.payments import Way
 from studies.recruitment.review import Offer
-from studies.services import payment_execution, payments, recruitment_sync
+from studies.services import payment_execution, payment_steps, payments, recruitment_sync
 from studies.services.payment_execution import execute
 from tests.studies.pay.people import (
     completed,
@@ -20,8 +20,10 @@ from tests.studies.pay.people import (
     failed_comprehension,
     paid_by_submission,
     returned_screen_out,
+    say_unpaid,
     session,
 )
+from tests.studies.recruitment.deciding import decide
 
 pytestmark = pytest.mark.django_db
 
@@ -29,7 +31,6 @@ PAY = "bulk-bonus-payments"
 MESSAGE = (
     "You failed the attention checks at items 12 and 57, which said in words which end of the scale to choose there."
 )
-from tests.studies.recruitment.deciding import decide
 
 
 def states(run) -> list[str]:
@@ -56,8 +57,21 @@ def test_a_bonus_taken_on_that_never_shows_is_put_before_a_person(fake, publishe
     execute(run.pk)
     assert states(run) == ["sent"]
     run.batches.update(pay_requested_at=timezone.now() - timedelta(hours=2))
-    assert payment_execution.declare_unpaid(run, "payer") == 1
+    assert say_unpaid(run) == 1
     assert states(run) == ["failed"]
+
+
+def test_of_two_workers_that_find_a_claim_of_a_lost_one_only_one_takes_it_up(fake, published, payer):
+    """What is claimed here is a message to a participant: the other would send it once more."""
+    failed_comprehension(fake, published)
+    run = confirmed_run(published, payer)
+    run.payments.update(state=PaymentState.CLAIMED, claimed_at=timezone.now() - timedelta(hours=2))
+    one, other = run.payments.get(), run.payments.get()
+    assert payment_steps.release(one)
+    assert payment_steps.claim([one]) == 1
+    assert not payment_steps.release(other)
+    assert payment_steps.claim([other]) == 0
+    assert states(run) == ["claimed"]
 
 
 def test_an_approval_of_what_is_no_longer_there_is_given_up(fake, published, payer):
@@ -244,7 +258,7 @@ def test_a_mistake_of_ours_leaves_word_and_the_run_goes_on_afterwards(fake, publ
     assert not run.payments.filter(state=PaymentState.FAILED).exists()
     if call == "pay_bonuses":  # nobody knows; so a person is asked, as after any lost answer
         run.batches.update(pay_requested_at=timezone.now() - timedelta(hours=2))
-        assert payment_execution.declare_unpaid(run, "payer") == 1
+        assert say_unpaid(run) == 1
         run = confirmed_run(published, payer)
     execute(run.pk)
     run.refresh_from_db()
@@ -290,6 +304,25 @@ def test_fees_are_of_what_is_still_to_be_paid_and_their_change_is_noticed(fake, 
     assert payments.fingerprint(run) != seen
     with pytest.raises(payments.PaymentRefused, match="changed since"):
         payments.confirm(run, payer, seen=seen)
+
+
+def test_fees_are_those_of_the_last_change_whoever_answers_last(fake, published, payer, monkeypatch):
+    for _ in range(3):
+        completed(fake, published, failed_checks=2)
+    recruitment_sync.read_panel_study(published.pk)
+    run = payments.prepare(published, payer)
+    first, second, _ = run.payments.order_by("id")
+    ask = ProlificClient.cost_minor
+
+    def ask_while_somebody_else_changes_more(*given):
+        monkeypatch.setattr(ProlificClient, "cost_minor", ask)
+        payments.reject_instead(second, category="FAILED_CHECK", message=MESSAGE)
+        return ask(*given)
+
+    monkeypatch.setattr(ProlificClient, "cost_minor", ask_while_somebody_else_changes_more)
+    payments.reject_instead(first, category="FAILED_CHECK", message=MESSAGE)
+    run.refresh_from_db()
+    assert run.fees_minor == 66  # of one reward, not of two
 
 
 def test_fees_that_cannot_be_asked_for_are_none(fake, published, payer):
