@@ -15,7 +15,7 @@ from studies.flow import Outcome, Step
 from studies.models import PanelStudy, ParticipantIdentity, Participation, Submission, WebhookEvent
 from studies.recruitment.answers import PanelStudyState, SubmissionState
 from studies.recruitment.client import ProlificClient
-from studies.recruitment.errors import Ambiguous, NotFound, ProlificError
+from studies.recruitment.errors import Ambiguous, NotAllowed, NotFound, ProlificError, TooManyRequests, Unavailable
 from studies.recruitment.review import ABSENT, Meaning, Offer, Reason, meaning
 from studies.recruitment.statuses import SubmissionStatus
 from studies.selectors.payments import bonuses_so_far, with_participations
@@ -80,7 +80,7 @@ def _open_reason(submission: Submission, read: Meaning) -> str:
     """Why a person has to look; empty when nobody has to, or somebody has."""
     if read.reason is None:
         return ""
-    is_settled = read.reason == submission.settled_reason and submission.settled_with in read.offers
+    is_settled = read.is_settled(submission.settled_reason, submission.settled_with)
     if is_settled and not _return_is_overdue(submission):
         return ""
     if read.reason in NOTED_AFTER_PAY and submission.settled_with == Offer.APPROVE:
@@ -211,17 +211,32 @@ def read_panel_study(panel_study_id: int) -> None:
         text = error.text if isinstance(error, ProlificError) else str(error)
         PanelStudy.objects.filter(pk=panel_study_id).update(sync_error=text)
         return
-    for row in _changed(panel_study, rows):
-        apply(panel_study, row, asked_at)
+    failures = _apply_changed(panel_study, rows, asked_at)
     store(panel_study, state, asked_at)
+    if failures:
+        text = (
+            f"{failures} of the submissions could not be taken over for an unexpected reason, which the log describes."
+        )
+        PanelStudy.objects.filter(pk=panel_study_id).update(sync_error=text)
 
 
-def _changed(panel_study: PanelStudy, rows: list[SubmissionState]) -> list[SubmissionState]:
-    """Those that differ from what is stored: mostly few, and each costs several statements."""
+def _apply_changed(panel_study: PanelStudy, rows: list[SubmissionState], asked_at: datetime) -> int:
+    """Apply those that differ from what is stored: mostly few, and each costs several statements.
+
+    Each by itself: one that fails keeps back no other. How many failed.
+    """
     stored = {
         one.submission_id: one for one in with_participations(Submission.objects.filter(study=panel_study.study_id))
     }
-    return [row for row in rows if row.id not in stored or _differs(stored[row.id], row)]
+    failures = 0
+    for row in rows:
+        try:
+            if row.id not in stored or _differs(stored[row.id], row):
+                apply(panel_study, row, asked_at)
+        except Exception:
+            logger.exception("A submission of %s could not be taken over", panel_study)
+            failures += 1
+    return failures
 
 
 def _differs(stored: Submission, row: SubmissionState) -> bool:
@@ -242,11 +257,14 @@ def _differs(stored: Submission, row: SubmissionState) -> bool:
 # --- Webhooks -------------------------------------------------------------------------------------------------
 
 
-def process_event(event_id: int) -> None:
-    """Read anew what an event is about. Left for later where the service cannot be reached now."""
+def process_event(event_id: int) -> bool:
+    """Read anew what an event is about; what cannot be read is left for later.
+
+    False: the service cannot be asked now, about this or anything else of the workspace.
+    """
     event = WebhookEvent.objects.select_related("workspace").get(pk=event_id)
     if event.processed_at is not None:
-        return
+        return True
     asked_at = timezone.now()
     try:
         with client_of(event.workspace) as client:
@@ -255,7 +273,7 @@ def process_event(event_id: int) -> None:
         result = "There is no such thing there."
     except (ProlificError, RecruitmentError) as error:
         logger.warning("A webhook event waits: %s", error)
-        return
+        return not isinstance(error, (Unavailable, TooManyRequests, NotAllowed, RecruitmentError))
     # One reading answers all that was said about it before.
     WebhookEvent.objects.filter(
         workspace=event.workspace,
@@ -264,6 +282,7 @@ def process_event(event_id: int) -> None:
         received_at__lte=asked_at,
         processed_at__isnull=True,
     ).update(processed_at=timezone.now(), result=result)
+    return True
 
 
 def _read_again(client: ProlificClient, event: WebhookEvent, asked_at: datetime) -> str:
@@ -299,10 +318,18 @@ def keep_event(event: WebhookEvent) -> int | None:
 
 
 def process_waiting_events(received_before: datetime) -> None:
-    """Take up events whose task was lost or met a service away, each by itself: one that fails keeps back no other."""
-    for event_id in waiting_events(received_before).values_list("id", flat=True):
+    """Take up events whose task was lost or met a service away, each by itself: one that fails keeps back no other.
+
+    But where the service cannot be asked about one, the others of its workspace wait too: each would be tried for
+    minutes, and hundreds of them would hold this worker, and those that come after it, for hours.
+    """
+    away: set[int] = set()
+    for event_id, workspace_id in waiting_events(received_before).values_list("id", "workspace_id"):
+        if workspace_id in away:
+            continue
         try:
-            process_event(event_id)
+            if not process_event(event_id):
+                away.add(workspace_id)
         except Exception:
             logger.exception("Webhook event %s could not be worked through", event_id)
 

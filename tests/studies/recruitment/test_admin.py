@@ -1,7 +1,6 @@
 """The researchers' pages of recruitment: who may do what, what is refused, and what is never shown."""
 
 import html
-import re
 from decimal import Decimal
 
 import pytest
@@ -14,32 +13,12 @@ from scooter_site.demo.fake_prolific.world import WORKSPACE_ID
 from studies.admin.recruitment_form import RecruitmentForm
 from studies.flow import Outcome
 from studies.models import Panel, PanelStudy, Study, Submission, Workspace
-from studies.selectors.payments import due_now
 from studies.services import recruitment_sync
 from tests import factories
 from tests.studies.admin_pages import account, text_of
-from tests.studies.pay.people import completed, session
+from tests.studies.recruitment.pages import ask_and_do, do, page_of, seen_on
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def spender(researcher):
-    researcher.user_permissions.add(Permission.objects.get(codename="spend_panelstudy"))
-    return researcher
-
-
-def page_of(panel_study) -> str:
-    return reverse("admin:studies_study_recruitment", args=[panel_study.study_id])
-
-
-def seen_on(page) -> str:
-    """What a form says of the state in which the page was shown."""
-    return re.search(r'name="seen" value="(\w+)"', page.content.decode())[1]
-
-
-def do(panel_study, name) -> str:
-    return reverse("admin:studies_study_recruitment_do", args=[panel_study.study_id, name])
 
 
 def filled(panel_study, **changes) -> dict:
@@ -167,8 +146,8 @@ def test_saving_leaves_what_was_read_there_meanwhile(panel_study):
 
 def test_from_draft_to_stop(client, spender, panel_study, fake):
     for name in ("create", "estimate", "publish", "pause", "resume", "stop"):
-        client.post(do(panel_study, name))
-    client.post(do(panel_study, "places"), {"number": "9"})
+        ask_and_do(client, panel_study, name)
+    ask_and_do(client, panel_study, "places", number="9")
     [there] = fake.world.studies.values()
     assert (there["status"], there["total_available_places"]) == ("ACTIVE", 9)
     assert there["external_study_url"].startswith(f"http://testserver/s/{panel_study.study.slug}/?PROLIFIC_PID=")
@@ -247,8 +226,9 @@ def test_spending_is_asked_about_with_its_number_and_what_it_pays(client, spende
 
 
 def test_what_was_asked_for_is_on_record_even_where_the_answer_is_lost(client, spender, published, fake):
+    seen = seen_on(client.get(do(published, "places"), {"number": "9"}))
     fake.fail(Fault.SERVER_ERROR)
-    client.post(do(published, "places"), {"number": "9"})
+    client.post(do(published, "places"), {"number": "9", "seen": seen})
     history = text_of(client.get(reverse("admin:studies_study_history", args=[published.study_id])))
     assert "On Prolific: Raise places: 9." in history
     assert "On Prolific: Raise places was refused, or not answered." in history
@@ -359,36 +339,6 @@ def test_deciding(client, researcher, waiting, fake):
     assert fake.world.payments == []
     client.force_login(account("studies.view_submission", name="looker"))
     assert client.post(settle, {"offer": "nothing"}).status_code == 403
-
-
-def read(published, prolific, person) -> None:
-    """With the bonuses, which lists do not have."""
-    recruitment_sync.apply(published, prolific.submission(session(person)), timezone.now())
-
-
-def test_what_was_decided_on_a_page_of_before_is_refused(client, researcher, published, fake, prolific):
-    """The page says: timed out, nothing paid. Somebody then pays by hand, and the same button would pay once more."""
-    person = completed(fake, published)
-    there = fake.world.submissions[session(person)]
-    there["status"] = "TIMED-OUT"
-    read(published, prolific, person)
-    submission = Submission.objects.get()
-    settle = reverse("admin:studies_submission_settle", args=[submission.pk])
-    page = client.get(reverse("admin:studies_submission_change", args=[submission.pk]))
-    assert "Timed out there, finished here" in text_of(page)
-    there["bonuses"].append({"amount_minor": 165, "hidden_reads": 0})
-    read(published, prolific, person)
-    sent = {"offer": "bonus", "seen": seen_on(page)}
-    answer = client.post(settle, sent, follow=True)
-    assert "changed meanwhile" in text_of(answer)
-    assert "A bonus is due, and one was paid by hand" in text_of(answer)
-    # The reason stays the same with a second bonus, and what was seen does not.
-    there["bonuses"].append({"amount_minor": 20, "hidden_reads": 0})
-    read(published, prolific, person)
-    assert "changed meanwhile" in text_of(client.post(settle, {**sent, "seen": seen_on(answer)}, follow=True))
-    submission.refresh_from_db()
-    assert (submission.settled_with, submission.review_reason) == ("", "bonus_by_hand")
-    assert due_now(published) == []
 
 
 def test_the_list_asks_the_same_number_of_queries_for_many(
