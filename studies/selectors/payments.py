@@ -11,22 +11,18 @@ from studies.models import BonusBatch, PanelStudy, Payment, PaymentRun, PaymentS
 from studies.models.payments import ASKED_FOR, NOT_LIVE, OPEN_STATES, PERHAPS_DONE
 from studies.pay import amount_due
 from studies.recruitment.money import to_minor
-from studies.recruitment.payloads import ScreenOutPay
+from studies.recruitment.payloads import fixed_screen_out
 from studies.recruitment.payments import Instruction, Standing, Terms, Way, bonuses_of, instructions
 from studies.recruitment.review import NO_BONUSES, Bonuses
 from studies.recruitment.statuses import SubmissionStatus
-from studies.selectors.recruitment import here
-
-CHECKS = {Outcome.COLOUR_CHECK_FAILED: "plate_count", Outcome.COMPREHENSION_FAILED: "comprehension_pair_count"}
+from studies.selectors.recruitment import here, screen_outs
 
 
 def terms_of(panel_study: PanelStudy) -> Terms:
     study = panel_study.study
     due = {outcome: to_minor(amount_due(outcome, study.rates)) for outcome in Outcome}
-    screen_outs = [due[outcome] for outcome, count in CHECKS.items() if getattr(study, count)]
-    is_fixed = panel_study.screen_out_pay == ScreenOutPay.FIXED and bool(screen_outs)
-    # The same choice as payloads.fixed_screen_out: the service takes one amount, and it is the smallest.
-    return Terms(panel_study.reward_minor, due, min(screen_outs) if is_fixed else 0)
+    fixed = fixed_screen_out(panel_study.screen_out_pay, screen_outs(study))
+    return Terms(panel_study.reward_minor, due, due[fixed] if fixed else 0)
 
 
 def standing_of(submission: Submission) -> Standing:

@@ -27,6 +27,7 @@ from studies.recruitment.filters import Candidate, candidates, in_words, selecti
 from studies.recruitment.money import to_major, to_minor
 from studies.recruitment.payloads import ScreenOutPay, StudyPlan
 from studies.recruitment.statuses import PanelStudyStatus
+from studies.selectors.recruitment import screen_outs
 from studies.services.places import PlacesRefused, refuse_unless_launched
 from studies.services.places import raise_places as raise_places_here
 
@@ -54,15 +55,6 @@ def client_of(workspace: Workspace) -> ProlificClient:
 
 
 # --- What is asked for ----------------------------------------------------------------------------------------
-
-
-def screen_outs(study: Study) -> dict[Outcome, Any]:
-    """What is due to who fails a check before the main study, for the checks that the study has."""
-    checks = {
-        Outcome.COLOUR_CHECK_FAILED: study.plate_count,
-        Outcome.COMPREHENSION_FAILED: study.comprehension_pair_count,
-    }
-    return {outcome: amount_due(outcome, study.rates) for outcome, count in checks.items() if count}
 
 
 def suggested(study: Study) -> dict[str, Any]:

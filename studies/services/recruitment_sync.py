@@ -182,7 +182,15 @@ def _return_reason(reason: Reason) -> str:
 
 
 def read_panel_study(panel_study_id: int) -> None:
-    """Read how a study and all its submissions stand; what the service cannot say now is noted on the study."""
+    """For the poll, which comes again: as ``read_now``, but that a failure is only noted."""
+    try:
+        read_now(panel_study_id)
+    except (ProlificError, RecruitmentError) as error:
+        logger.warning("A study on Prolific could not be read: %s", error)
+
+
+def read_now(panel_study_id: int) -> None:
+    """Read how a study and all its submissions stand. Raises ProlificError or RecruitmentError, noted on the study."""
     panel_study = PanelStudy.objects.select_related("study", "workspace").get(pk=panel_study_id)
     if not panel_study.panel_id:
         return
@@ -192,10 +200,9 @@ def read_panel_study(panel_study_id: int) -> None:
             state = client.study(panel_study.panel_id)
             rows = list(client.submissions(panel_study.panel_id))
     except (ProlificError, RecruitmentError) as error:
-        logger.warning("%s could not be read: %s", panel_study, error)
         text = error.text if isinstance(error, ProlificError) else str(error)
         PanelStudy.objects.filter(pk=panel_study_id).update(sync_error=text)
-        return
+        raise
     for row in _changed(panel_study, rows):
         apply(panel_study, row, asked_at)
     store(panel_study, state, asked_at)
