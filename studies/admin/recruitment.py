@@ -30,7 +30,7 @@ from studies.recruitment.filters import WANTED, Candidate
 from studies.recruitment.money import to_major
 from studies.recruitment.payloads import completion_codes
 from studies.recruitment.statuses import PanelStudyStatus, SubmissionStatus
-from studies.selectors.recruitment import is_out_of_slots, submission_counts
+from studies.selectors.recruitment import is_out_of_slots, screen_outs, submission_counts
 from studies.services import recruitment
 from studies.services.places import PlacesRefused, raise_places
 from studies.services.recruitment import RecruitmentError
@@ -236,7 +236,7 @@ def recruitment_context(study: Study, panel_study: PanelStudy | None, request: H
         "has_workspace": Workspace.objects.exists(),
         "add_workspace_url": add_url(Workspace) if may(request, "add", Workspace) else "",
         "reward": amount_due(Outcome.COMPLETED, study.rates),
-        "screen_outs": [(outcome.label, amount) for outcome, amount in recruitment.screen_outs(study).items()],
+        "screen_outs": [(outcome.label, amount) for outcome, amount in screen_outs(study).items()],
         "currency": study.currency,
     }
     if panel_study is None:

@@ -163,7 +163,7 @@ ACTIONS = {
             "Read from Prolific now",
             "The study and its submissions have been read.",
             EVERYWHERE_THERE,
-            lambda one, request: recruitment_sync.read_panel_study(one.pk),
+            lambda one, request: recruitment_sync.read_now(one.pk),
         ),
     )
 }

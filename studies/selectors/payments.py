@@ -3,12 +3,11 @@
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 
 from django.db.models import Q, QuerySet, Sum
 
 from studies.flow import Outcome
-from studies.models import PanelStudy, Payment, PaymentRun, PaymentState, Study, Submission
+from studies.models import PanelStudy, Payment, PaymentRun, PaymentState, Submission
 from studies.models.payments import ASKED_FOR, NOT_LIVE, OPEN_STATES, PERHAPS_DONE
 from studies.pay import amount_due
 from studies.recruitment.money import to_minor
@@ -16,19 +15,10 @@ from studies.recruitment.payloads import fixed_screen_out
 from studies.recruitment.payments import Instruction, Standing, Terms, Way, bonuses_of, instructions
 from studies.recruitment.review import NO_BONUSES, Bonuses
 from studies.recruitment.statuses import SubmissionStatus
-from studies.selectors.recruitment import here
+from studies.selectors.recruitment import here, screen_outs
 
 # The state that shows that it was done.
 VERDICTS = {Way.APPROVE: SubmissionStatus.APPROVED, Way.REJECT: SubmissionStatus.REJECTED}
-
-
-def screen_outs(study: Study) -> dict[Outcome, Decimal]:
-    """What is due to who fails a check before the main study, for the checks that the study has."""
-    checks = {
-        Outcome.COLOUR_CHECK_FAILED: study.plate_count,
-        Outcome.COMPREHENSION_FAILED: study.comprehension_pair_count,
-    }
-    return {outcome: amount_due(outcome, study.rates) for outcome, count in checks.items() if count}
 
 
 def terms_of(panel_study: PanelStudy) -> Terms:

@@ -27,7 +27,7 @@ from studies.recruitment.filters import Candidate, candidates, in_words, selecti
 from studies.recruitment.money import to_major, to_minor
 from studies.recruitment.payloads import ScreenOutPay, StudyPlan
 from studies.recruitment.statuses import PanelStudyStatus
-from studies.selectors.payments import screen_outs
+from studies.selectors.recruitment import screen_outs
 from studies.services.places import PlacesRefused, put_back, refuse_unless_launched
 from studies.services.places import raise_places as raise_places_here
 

@@ -197,7 +197,15 @@ def _return_reason(reason: Reason) -> str:
 
 
 def read_panel_study(panel_study_id: int) -> None:
-    """Read how a study and all its submissions stand; what the service cannot say now is noted on the study."""
+    """For the poll, which comes again: as ``read_now``, but that a failure is only noted."""
+    try:
+        read_now(panel_study_id)
+    except (ProlificError, RecruitmentError) as error:
+        logger.warning("A study on Prolific could not be read: %s", error)
+
+
+def read_now(panel_study_id: int) -> None:
+    """Read how a study and all its submissions stand. Raises ProlificError or RecruitmentError, noted on the study."""
     panel_study = PanelStudy.objects.select_related("study", "workspace").get(pk=panel_study_id)
     if not panel_study.panel_id:
         return
@@ -207,10 +215,9 @@ def read_panel_study(panel_study_id: int) -> None:
             state = client.study(panel_study.panel_id)
             rows = list(client.submissions(panel_study.panel_id))
     except (ProlificError, RecruitmentError) as error:
-        logger.warning("%s could not be read: %s", panel_study, error)
         text = error.text if isinstance(error, ProlificError) else str(error)
         PanelStudy.objects.filter(pk=panel_study_id).update(sync_error=text)
-        return
+        raise
     failures = _apply_changed(panel_study, rows, asked_at)
     store(panel_study, state, asked_at)
     if failures:
@@ -218,6 +225,7 @@ def read_panel_study(panel_study_id: int) -> None:
             f"{failures} of the submissions could not be taken over for an unexpected reason, which the log describes."
         )
         PanelStudy.objects.filter(pk=panel_study_id).update(sync_error=text)
+        raise RecruitmentError(text)
 
 
 def _apply_changed(panel_study: PanelStudy, rows: list[SubmissionState], asked_at: datetime) -> int:

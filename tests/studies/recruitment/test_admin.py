@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from scooter_site.demo.fake_prolific.faults import Fault
-from scooter_site.demo.fake_prolific.world import WORKSPACE_ID
+from scooter_site.demo.fake_prolific.world import TOKEN, WORKSPACE_ID
 from studies.admin.recruitment_form import RecruitmentForm
 from studies.flow import Outcome
 from studies.models import Panel, PanelStudy, Study, Submission, Workspace
@@ -34,7 +34,8 @@ def workspace_data(**changes) -> dict:
     return {"name": "Laboratory", "workspace_id": WORKSPACE_ID, "currency": "GBP", "_save": "Save", **changes}
 
 
-def test_a_token_can_be_entered_and_replaced_and_is_never_shown(admin_client):
+def test_a_token_can_be_entered_and_replaced_and_is_never_shown(admin_client, fake, settings):
+    settings.PROLIFIC_API_URL = fake.url
     add = reverse("admin:studies_workspace_add")
     assert "Without a token" in text_of(admin_client.post(add, workspace_data()))
     assert "has no spaces" in text_of(admin_client.post(add, workspace_data(new_token="two words")))
@@ -62,6 +63,32 @@ def test_trying_a_token(admin_client, workspace, fake):
     workspace.save()
     assert "Prolific: Unauthorised. Invalid token" in text_of(admin_client.post(address, follow=True))
     assert admin_client.get(address).status_code == 405
+
+
+def test_a_token_is_tried_when_it_is_saved_and_kept_all_the_same(admin_client, workspace):
+    change = reverse("admin:studies_workspace_change", args=[workspace.pk])
+    said = text_of(admin_client.post(change, workspace_data(new_token="wrong"), follow=True))
+    assert "The token does not work: Prolific: Unauthorised. Invalid token" in said
+    workspace.refresh_from_db()
+    assert workspace.token == "wrong"
+    said = text_of(admin_client.post(change, workspace_data(new_token=TOKEN), follow=True))
+    assert "Prolific knows the token, and it may use this workspace" in said
+    said = text_of(admin_client.post(change, workspace_data(currency="USD"), follow=True))
+    assert "The token's account pays in GBP, and this workspace in USD" in said
+
+
+def test_renaming_a_workspace_asks_nothing(admin_client, workspace, fake):
+    admin_client.post(reverse("admin:studies_workspace_change", args=[workspace.pk]), workspace_data(name="Renamed"))
+    assert fake.requests == []
+
+
+def test_reading_that_failed_is_not_said_to_be_done(client, researcher, published, fake):
+    fake.fail(Fault.SERVER_ERROR, "/submissions/")
+    said = text_of(client.post(do(published, "read"), follow=True))
+    assert "Prolific: Internal error. Something went wrong" in said
+    assert "have been read" not in said
+    fake.faults.rules.clear()
+    assert "have been read" in text_of(client.post(do(published, "read"), follow=True))
 
 
 def test_researchers_see_workspaces_and_change_none(client, researcher, workspace):

@@ -11,7 +11,7 @@ from studies.models import PanelStudy, Study, StudyStatus, Workspace
 from studies.recruitment.client import ProlificClient
 from studies.recruitment.errors import Ambiguous, NotAllowed, Refused, Unavailable
 from studies.recruitment.statuses import PanelStudyStatus
-from studies.selectors.recruitment import is_out_of_slots, studies_to_read
+from studies.selectors.recruitment import is_out_of_slots, screen_outs, studies_to_read
 from studies.services import recruitment, recruitment_sync
 from studies.services.recruitment import RecruitmentError
 from tests import factories
@@ -381,5 +381,5 @@ def test_html_has_only_paragraphs():
 
 def test_suggestions_fit_the_study(db):
     study = factories.study(plate_count=0, plates_required=0, comprehension_pair_count=0, comprehension_required=0)
-    assert recruitment.screen_outs(study) == {}
+    assert screen_outs(study) == {}
     assert recruitment.suggested(study)["minutes"] == 13
