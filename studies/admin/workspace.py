@@ -90,7 +90,7 @@ class WorkspaceAdmin(StayOnPage, ModelAdmin):
         try:
             check_access(workspace)
         except (ProlificError, RecruitmentError) as error:
-            messages.error(request, f"The token does not work: {in_words(error)}")
+            messages.error(request, f"The workspace cannot be used yet. {in_words(error)}")
         else:
             messages.success(request, "Prolific knows the token, and it may use this workspace.")
 

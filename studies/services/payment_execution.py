@@ -144,9 +144,10 @@ def _give_verdicts(client: ProlificClient, run: PaymentRun) -> None:
     for payment in open_payments(run, Way.REJECT):
         if _is_still_due(client, run, payment):
             _give_one(client, run, payment)
-    approvals = list(open_payments(run, Way.APPROVE))
+    approvals = list(open_payments(run, Way.APPROVE).values_list("id", flat=True))
     for start in range(0, len(approvals), APPROVED_TOGETHER):
-        part = approvals[start : start + APPROVED_TOGETHER]
+        # As they are now: another worker may have got further.
+        part = open_payments(run, Way.APPROVE).filter(pk__in=approvals[start : start + APPROVED_TOGETHER])
         if still_due := [payment for payment in part if _is_still_due(client, run, payment)]:
             _approve(client, run, still_due)
     _see_verdicts(client, run)

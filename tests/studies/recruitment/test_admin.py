@@ -68,7 +68,7 @@ def test_trying_a_token(admin_client, workspace, fake):
 def test_a_token_is_tried_when_it_is_saved_and_kept_all_the_same(admin_client, workspace):
     change = reverse("admin:studies_workspace_change", args=[workspace.pk])
     said = text_of(admin_client.post(change, workspace_data(new_token="wrong"), follow=True))
-    assert "The token does not work: Prolific: Unauthorised. Invalid token" in said
+    assert "The workspace cannot be used yet. Prolific: Unauthorised. Invalid token" in said
     workspace.refresh_from_db()
     assert workspace.token == "wrong"
     said = text_of(admin_client.post(change, workspace_data(new_token=TOKEN), follow=True))
@@ -98,6 +98,16 @@ def test_researchers_see_workspaces_and_change_none(client, researcher, workspac
 
 
 # --- The form -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("workspaces", "is_chosen"), [(["GBP"], True), (["USD"], False), (["GBP", "GBP"], False)])
+def test_the_only_workspace_that_pays_in_the_currency_is_proposed(db, workspaces, is_chosen):
+    made = [
+        Workspace.objects.create(name=f"No. {number}", workspace_id=f"{number:024}", currency=currency)
+        for number, currency in enumerate(workspaces)
+    ]
+    form = RecruitmentForm(study=factories.study(panel=Panel.PROLIFIC))
+    assert form.fields["workspace"].initial == (made[0] if is_chosen else None)
 
 
 def errors_of(panel_study, **changes) -> str:
