@@ -20,7 +20,13 @@ from studies.landing import (
     read_test,
 )
 from studies.models import Panel, ParticipantIdentity, Participation, ParticipationKind, Study
-from studies.services.participations import SessionOfOtherKind, StudyFull, StudyNotOpen, enter_study
+from studies.services.participations import (
+    SessionOfAnother,
+    SessionOfOtherKind,
+    StudyFull,
+    StudyNotOpen,
+    enter_study,
+)
 from studies.views import notices
 from studies.views.access import current_participation, remember, study_page
 
@@ -69,19 +75,11 @@ def _enter(request: HttpRequest, study: Study, parameters: Parameters) -> Partic
             return None
         return _enter_as(study, ParticipationKind.REAL, Arrival(session_id=session_id))
     arrival = read_direct(parameters, participant=study.participant_parameter, session=study.session_parameter)
-    _refuse_session_of_another(study, arrival)
     if not arrival.session_id:
         here = current_participation(request, study)
         if here is not None and here.kind == ParticipationKind.REAL:
             arrival = Arrival(here.identity.participant_id, here.identity.session_id)
     return _enter_as(study, ParticipationKind.REAL, arrival)
-
-
-def _refuse_session_of_another(study: Study, arrival: Arrival) -> None:
-    """A parameter that is the same for several people is no session: the second would go on as the first."""
-    others = ParticipantIdentity.objects.exclude(participant_id=arrival.participant_id)
-    if arrival.session_id and others.filter(study=study, session_id=arrival.session_id).exists():
-        raise LandingRefused(LandingProblem.OTHER_PERSON, study.session_parameter or study.participant_parameter)
 
 
 def _enter_test(request: HttpRequest, study: Study, parameters: Parameters) -> Participation:
@@ -101,3 +99,12 @@ def _enter_as(study: Study, kind: ParticipationKind, arrival: Arrival) -> Partic
         return enter_study(study, kind=kind, participant_id=arrival.participant_id, session_id=arrival.session_id)
     except SessionOfOtherKind:  # somebody's own link with the parameter of a test, or a test's session without it
         raise LandingRefused(LandingProblem.OTHER_PERSON, "test") from None
+    except SessionOfAnother:
+        raise LandingRefused(LandingProblem.OTHER_PERSON, _session_parameter(study, kind)) from None
+
+
+def _session_parameter(study: Study, kind: ParticipationKind) -> str:
+    """The name, in the study's links, of what says which session it is."""
+    if kind == ParticipationKind.TEST or study.panel == Panel.PROLIFIC:
+        return "SESSION_ID"
+    return study.session_parameter or study.participant_parameter
