@@ -201,7 +201,8 @@ def test_answers_left_as_they_were_lead_back_to_where_one_was_also_without_a_con
             expect(position).to_have_text(f"{later} of {study.trial_count}")
             expect(page.locator("#next")).to_be_enabled()
         page.locator("#next").click()  # what follows was not fetched
-        expect(page.locator("#stage-notice")).to_contain_text("There is no connection")
+        notice = "There is no connection. Your last answer is kept in this browser, even if you close it. "
+        expect(page.locator("#stage-notice")).to_contain_text(notice + "As soon as the connection is back it is saved")
         page.context.set_offline(False)
         expect(position).to_have_text(f"5 of {study.trial_count}")
         expect(page.locator("#readout")).to_have_text("+50: rather modified")
