@@ -33,7 +33,7 @@ def test_a_session_has_one_participation_however_often_it_comes(study):
         again = walks.enter(study, participant_id="p", session_id="s")
         assert again.pk == first.pk
         assert list(again.trials.values_list("token", flat=True)) == order
-        assert selectors.current_trial(again).position == 2
+        assert walks.current_trial(again).position == 2
     assert Participation.objects.count() == ParticipantIdentity.objects.count() == 1
 
 
