@@ -80,6 +80,16 @@ class Rules:
     end_at_once: bool
 
 
+def steps_of(rules: Rules) -> list[Step]:
+    """The steps of a study in order, up to its end: a check without items is left out."""
+    left_out = {
+        Step.COLOUR_CHECK: not rules.plate_count,
+        Step.COMPREHENSION: not rules.pair_count,
+        Step.END: True,
+    }
+    return [step for step in Step if not left_out.get(step)]
+
+
 @dataclass(frozen=True)
 class Consented:
     """The participant accepted the consent text and has a place."""

@@ -19,6 +19,7 @@ from studies.flow import (
     Step,
     TrialAnswered,
     next_step,
+    steps_of,
 )
 
 PAPER = {
@@ -115,6 +116,19 @@ POSSIBLE |= {(step, NotSeenForLong) for step in BEFORE_FEEDBACK}
 def test_everything_else_is_refused(step, kind):
     with pytest.raises(IllegalTransition, match=step.value):
         next_step(step, HAPPENINGS[kind], rules())
+
+
+@pytest.mark.parametrize(
+    ("changes", "left_out"),
+    [
+        ({}, set()),
+        ({"plate_count": 0}, {Step.COLOUR_CHECK}),
+        ({"pair_count": 0}, {Step.COMPREHENSION}),
+        ({"plate_count": 0, "pair_count": 0}, {Step.COLOUR_CHECK, Step.COMPREHENSION}),
+    ],
+)
+def test_a_check_without_items_is_no_step_of_the_study(changes, left_out):
+    assert steps_of(rules(**changes)) == [step for step in Step if step not in {*left_out, Step.END}]
 
 
 def test_an_outcome_comes_with_the_end_and_only_with_it():
