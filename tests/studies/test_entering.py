@@ -137,6 +137,22 @@ def test_a_later_session_ends_the_earlier_one_so_that_a_person_counts_once(study
     assert Participation.objects.filter(is_valid=True).count() == 1
 
 
+@pytest.mark.parametrize(
+    ("failed_checks", "outcome", "is_valid"), [(0, Outcome.COMPLETED, True), (1, Outcome.ATTENTION_FAILED, False)]
+)
+def test_a_later_session_costs_nobody_complete_ratings(study, failed_checks, outcome, is_valid):
+    """At the feedback page everything that counts is there: the session ends as it would, and none is begun."""
+    first = walks.rate_all(walks.to_main(study, participant_id="p", session_id="s1"), failed_checks=failed_checks)
+    assert first.step == Step.FEEDBACK
+    for _ in range(2):
+        with pytest.raises(AlreadyTookPart):
+            walks.enter(study, participant_id="p", session_id="s2")
+    first.refresh_from_db()
+    assert (first.step, first.outcome, first.is_valid) == (Step.END, outcome, is_valid)
+    assert first.completion_code.outcome == outcome
+    assert Participation.objects.count() == 1
+
+
 def test_a_replaced_session_frees_its_place_for_the_later_one(study):
     walks.consent(walks.enter(study, participant_id="p", session_id="s1"))
     for _ in range(study.place_count - 1):

@@ -42,7 +42,11 @@ def end(outcome):
 
 
 LEGAL = [
-    *[(step, CameInLaterSession(), rules(), end(Outcome.REPLACED)) for step in Step if step != Step.END],
+    *[
+        (step, CameInLaterSession(attention_failures=2), rules(), end(Outcome.REPLACED))
+        for step in Step
+        if step not in {Step.FEEDBACK, Step.END}
+    ],
     *[(step, Returned(), rules(), end(Outcome.RETURNED)) for step in Step if step != Step.END],
     (Step.CONSENT, Declined(), rules(), end(Outcome.DECLINED)),
     (Step.CONSENT, Consented(), rules(), Position(Step.COLOUR_CHECK)),
@@ -89,6 +93,8 @@ LEGAL = [
     (Step.FEEDBACK, FeedbackGiven(attention_failures=2), rules(), end(Outcome.ATTENTION_FAILED)),
     (Step.FEEDBACK, NotSeenForLong(attention_failures=1), rules(), end(Outcome.COMPLETED)),
     (Step.FEEDBACK, NotSeenForLong(attention_failures=2), rules(), end(Outcome.ATTENTION_FAILED)),
+    (Step.FEEDBACK, CameInLaterSession(attention_failures=1), rules(), end(Outcome.COMPLETED)),
+    (Step.FEEDBACK, CameInLaterSession(attention_failures=2), rules(), end(Outcome.ATTENTION_FAILED)),
 ]
 
 
