@@ -80,6 +80,16 @@ class Rules:
     end_at_once: bool
 
 
+def steps_of(rules: Rules) -> list[Step]:
+    """The steps of a study in order, up to its end: a check without items is left out."""
+    left_out = {
+        Step.COLOUR_CHECK: not rules.plate_count,
+        Step.COMPREHENSION: not rules.pair_count,
+        Step.END: True,
+    }
+    return [step for step in Step if not left_out.get(step)]
+
+
 @dataclass(frozen=True)
 class Consented:
     """The participant accepted the consent text and has a place."""
@@ -134,7 +144,9 @@ class NotSeenForLong:
 
 @dataclass(frozen=True)
 class CameInLaterSession:
-    """The same person began the study again, in another session of the panel."""
+    """The same person opened the study again, in another session of the panel."""
+
+    attention_failures: int
 
 
 @dataclass(frozen=True)
@@ -178,17 +190,17 @@ def next_step(step: Step, happening: Happening, rules: Rules) -> Position:
     match step, happening:
         case Step.END, _:
             pass  # nothing leads on from the end
-        case _, CameInLaterSession():
-            return ended(Outcome.REPLACED)
         case _, Returned():
             return ended(Outcome.RETURNED)
-        case Step.FEEDBACK, FeedbackGiven(failures) | NotSeenForLong(failures):
+        case Step.FEEDBACK, FeedbackGiven(failures) | NotSeenForLong(failures) | CameInLaterSession(failures):
             # Feedback is optional: who leaves here has given every answer that counts.
             if failures > rules.attention_failures_allowed:
                 return ended(Outcome.ATTENTION_FAILED)
             return ended(Outcome.COMPLETED)
         case _, NotSeenForLong():
             return ended(Outcome.TIMED_OUT)
+        case _, CameInLaterSession():
+            return ended(Outcome.REPLACED)
         case Step.CONSENT, Declined():
             return ended(Outcome.DECLINED)
         case Step.CONSENT, Consented():

@@ -1,19 +1,23 @@
 """Ways through a study by the services that the pages call: for tests that need a participant somewhere."""
 
 from datetime import timedelta
+from typing import Any
+from uuid import UUID
 
 from django.db.models import F
 
 from studies import selectors
 from studies.flow import Step
 from studies.models import Participation, ParticipationKind, PlateTrial, Study, Trial, TrialKind
+from studies.selectors.items import unanswered_items
 from studies.services.participations import (
     Device,
+    Session,
     Timings,
     accept_consent,
+    answer_item,
     answer_pair,
     answer_plate,
-    answer_trial,
     enter_study,
     finish_instructions,
     give_feedback,
@@ -72,10 +76,22 @@ def wrong_value(trial: Trial) -> int:
     return scale.minimum + scale.maximum - right_value(trial)
 
 
+def current_trial(participation: Participation) -> Trial | None:
+    """The trial of the item that the page shows; None outside the main study."""
+    items = unanswered_items(participation.pk) if participation.step == Step.MAIN else []
+    return Trial.objects.get(pk=items[0].trial_id) if items else None
+
+
+def answer(participation: Participation, token: UUID, value: int, timings: Timings = TIMINGS, **how: Any):
+    """Answer an item as the page does; gives where the participant is then."""
+    session = Session(participation.public_id, participation.study.slug)
+    return answer_item(session, token, value, timings, **how).participation
+
+
 def rate(participation: Participation, value: int | None = None) -> Participation:
     """Rate the current item, rightly unless ``value`` is given."""
-    trial = selectors.current_trial(participation)
-    return answer_trial(participation.pk, trial.token, right_value(trial) if value is None else value, TIMINGS)
+    trial = current_trial(participation)
+    return answer(participation, trial.token, right_value(trial) if value is None else value)
 
 
 def rate_all(participation: Participation, *, failed_checks: int = 0) -> Participation:
@@ -83,7 +99,7 @@ def rate_all(participation: Participation, *, failed_checks: int = 0) -> Partici
     # The walk takes no time; as if it had begun earlier, the times that it claims (TIMINGS) can be true.
     participation.trials.filter(position=1).update(first_shown_at=F("first_shown_at") - timedelta(minutes=10))
     while participation.step == Step.MAIN:
-        trial = selectors.current_trial(participation)
+        trial = current_trial(participation)
         fails = trial.kind != TrialKind.IMAGE and failed_checks > 0
         failed_checks -= fails
         participation = rate(participation, wrong_value(trial) if fails else None)

@@ -14,6 +14,7 @@ from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminFileFieldWidget
 
 from scooter_site.common.admin_tools import ReadOnlyAdmin, change_url, may
+from scooter_site.common.words import counted
 from studies.models import Demographics, Participation, Study
 from studies.recruitment.demographics import SMALLEST_GROUP, UnreadableExport
 from studies.selectors.demographics import known_people, summary
@@ -83,7 +84,7 @@ class DemographicsAdmin(ReadOnlyAdmin, ModelAdmin):
         except UnreadableExport as error:
             form.add_error("file", str(error))
             return False
-        text = f"Demographics of {imported.people} submission{'' if imported.people == 1 else 's'} taken over."
+        text = f"Demographics of {counted(imported.people, 'submission')} taken over."
         if imported.unknown:
             text += f" {imported.unknown} of the file are not among this study's submissions and were left out."
         self.log_change(request, study, "Imported demographics.")
@@ -96,7 +97,7 @@ class DemographicsAdmin(ReadOnlyAdmin, ModelAdmin):
             raise PermissionDenied
         count = delete_demographics(study)
         self.log_change(request, study, "Deleted demographics.")
-        messages.success(request, f"Demographics of {count} submission{'' if count == 1 else 's'} deleted.")
+        messages.success(request, f"Demographics of {counted(count, 'submission')} deleted.")
         return HttpResponseRedirect(reverse("admin:studies_demographics_study", args=[study.pk]))
 
     def _study(self, request: HttpRequest, study_id: int) -> Study:

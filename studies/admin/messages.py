@@ -13,6 +13,7 @@ from unfold.decorators import action, display
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldBooleanSwitchWidget
 
 from scooter_site.common.admin_tools import StayOnPage, signed_in
+from scooter_site.common.words import counted
 from studies.models import ParticipantMessage, ParticipationKind
 from studies.models.messages import LONGEST_MESSAGE
 from studies.selectors.messages import WAITING
@@ -135,7 +136,7 @@ class ParticipantMessageAdmin(StayOnPage, ModelAdmin):
     @action(description="Mark as done", permissions=["change"])
     def mark_done(self, request: HttpRequest, queryset: QuerySet[ParticipantMessage]) -> None:
         count = set_done(list(queryset.values_list("pk", flat=True)), done=True)
-        messages.success(request, f"{count} message{'' if count == 1 else 's'} marked as done.")
+        messages.success(request, f"{counted(count, 'message')} marked as done.")
 
     @display(description="message")
     def excerpt(self, message: ParticipantMessage) -> str:

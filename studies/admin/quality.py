@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from unfold.admin import ModelAdmin
 
 from scooter_site.common.admin_tools import change_url, signed_in
+from scooter_site.common.words import counted
 from studies.models import Decision, Participation, Study, StudyStatus, Verdict
 from studies.quality import DESCRIPTIONS, Action, Finding, Rule, amount
 from studies.selectors.quality import (
@@ -94,7 +95,7 @@ class QualityPages(ModelAdmin):
             seen = {number: ticked[number] for number in of_study}
             made, refused = exclude_each(seen, reason=request.POST.get("reason", ""), author=signed_in(request))
             if made:
-                count = f"{len(made)} participant{'' if len(made) == 1 else 's'}"
+                count = counted(len(made), "participant")
                 messages.success(request, f"{count} excluded, and the places are free. Codes and pay stay as they are.")
             for number, error in refused.items():
                 messages.error(request, f"{of_study[number]}: {error}")
@@ -163,10 +164,10 @@ def said(decision: Decision) -> str:
     number = dataset.number if dataset else ""
     if valid > planned:
         return (
-            f"The ratings count. Set {number} now has {valid} valid participants where {planned} were planned: more "
-            "than planned does no harm."
+            f"The ratings count. Set {number} now has {counted(valid, 'valid participant')} where {planned} "
+            f"{'was' if planned == 1 else 'were'} planned: more than planned does no harm."
         )
-    return f"The ratings count. Set {number} has {valid} of {planned} valid participants."
+    return f"The ratings count. Set {number} has {valid} of {counted(planned, 'valid participant')}."
 
 
 # --- What the pages show --------------------------------------------------------------------------------------

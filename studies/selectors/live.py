@@ -15,7 +15,7 @@ from typing import Any
 from django.db.models import Count, Max, Min, OuterRef, Q, Subquery
 
 from studies import checks
-from studies.flow import Outcome, Step
+from studies.flow import Outcome, Step, steps_of
 from studies.models import PairTrial, PlateTrial, Rating, Study, StudyStatus, TrialKind
 from studies.pay import amount_due
 from studies.selectors.ratings import countable_participations
@@ -129,13 +129,6 @@ def progress_of_all(study: Study) -> list[Progress]:
     return [Progress(**{name: value for name, value in row.items() if name != "pk"}) for row in rows]  # type: ignore[arg-type]
 
 
-def steps_of(study: Study) -> list[Step]:
-    """The steps of this study: a check without items is left out."""
-    skipped = {Step.END: True, Step.COLOUR_CHECK: not study.plate_count}
-    skipped[Step.COMPREHENSION] = not study.comprehension_pair_count
-    return [step for step in Step if not skipped.get(step)]
-
-
 def _times(step: Step, one: Progress) -> tuple[datetime | None, datetime | None]:
     """When the answer to ``step`` was complete, and when it was passed: what a check decides."""
     match step:
@@ -164,7 +157,7 @@ def step_lines(study: Study, everybody: Sequence[Progress], now: datetime) -> li
     gone_before = now - timedelta(minutes=study.lease_minutes)
     lines = []
     reached: Sequence[tuple[Progress, datetime]] = [(one, one.started_at) for one in everybody]
-    for step in steps_of(study):
+    for step in steps_of(study.rules):
         spans, passed, here, screened_out = [], [], 0, 0
         for one, since in reached:
             answered_at, passed_at = _times(step, one)

@@ -1,4 +1,4 @@
-"""Where participants are, and what they may see now."""
+"""Where participants are. What pictures they may see is in studies.selectors.pictures."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,9 +16,7 @@ from studies.models import (
     Participation,
     ParticipationKind,
     PlateTrial,
-    Trial,
 )
-from studies.selectors.items import LOOK_AHEAD, unanswered_items
 
 
 @dataclass(frozen=True)
@@ -84,21 +82,6 @@ def _pair(participation_id: int, attempt: int) -> QuerySet[PairTrial]:
 
 
 _PAIR = PreparedQuery(_pair, 2**40, 2**14)
-
-
-def current_trial(participation: Participation) -> Trial | None:
-    """The item to rate now: the first unanswered one; None outside the main study."""
-    if participation.step != Step.MAIN:
-        return None
-    return participation.trials.filter(rating__isnull=True).order_by("position").first()
-
-
-def may_see_trial_image(participation: Participation, trial: Trial) -> bool:
-    """Whether the image of ``trial`` may be sent: in the main study, up to the items that may be fetched ahead."""
-    if trial.participation_id != participation.pk or participation.step != Step.MAIN:
-        return False
-    unanswered = unanswered_items(participation.pk)
-    return bool(unanswered) and trial.position <= unanswered[0].position + LOOK_AHEAD
 
 
 def progress(participation: Participation) -> Progress:

@@ -18,7 +18,8 @@ def picture_in_sight(kind: str, public_id: UUID, slug: str, token: UUID) -> Fiel
     """The picture behind a token, for the participation with this public id of the study with this slug.
 
     ``kind``: "plate" or "pair-left", "pair-right" of what is to be answered now; "example" during the instructions;
-    "trial" in the main study, up to what may be fetched ahead. None for whatever may not be seen, and for other kinds.
+    "trial" and "trial-second" (the picture beside it) in the main study, up to what may be fetched ahead. None for
+    whatever may not be seen, and for other kinds. No other place decides it.
     """
     find = _FINDERS.get(kind)
     return find(public_id, slug, token) if find else None
@@ -37,8 +38,19 @@ def _of_trial(public_id: UUID, slug: str, token: UUID) -> FieldFile | None:
     return None
 
 
+def _of_second(public_id: UUID, slug: str, token: UUID) -> FieldFile | None:
+    for parameters in _in_sight(public_id, slug, token).values_list("parameters", flat=True):
+        if "second_image" in parameters:
+            return Image.objects.get(pk=parameters["second_image"]).rendition
+    return None
+
+
 def _trials(public_id: UUID, slug: str, token: UUID) -> QuerySet[Trial, Any]:
-    """``may_see_trial_image`` within the query."""
+    return _in_sight(public_id, slug, token).values_list("image__rendition", "stimulus__file")
+
+
+def _in_sight(public_id: UUID, slug: str, token: UUID) -> QuerySet[Trial]:
+    """The item with this token, if it is in the main study and not beyond what may be fetched ahead."""
     unanswered = Trial.objects.filter(participation=OuterRef("participation"), rating__isnull=True)
     return (
         Trial.objects.filter(token=token, participation__public_id=public_id, participation__study__slug=slug)
@@ -46,7 +58,6 @@ def _trials(public_id: UUID, slug: str, token: UUID) -> QuerySet[Trial, Any]:
         .alias(first_unanswered=_first_position(unanswered))
         .filter(position__lte=F("first_unanswered") + LOOK_AHEAD)
         .order_by()
-        .values_list("image__rendition", "stimulus__file")
     )
 
 
@@ -113,6 +124,7 @@ _PAIR = PreparedQuery(_pairs, *_STAND_INS)
 _EXAMPLE = PreparedQuery(_examples, *_STAND_INS)
 _FINDERS: dict[str, Callable[[UUID, str, UUID], FieldFile | None]] = {
     "trial": _of_trial,
+    "trial-second": _of_second,
     "plate": _of_plate,
     "pair-left": _of_pair(PairTrial.Side.LEFT),
     "pair-right": _of_pair(PairTrial.Side.RIGHT),

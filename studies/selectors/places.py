@@ -1,8 +1,9 @@
 """Who holds a place in a study, and how many are left."""
 
+from collections.abc import Collection
 from datetime import datetime
 
-from django.db.models import Count, Q
+from django.db.models import Count, Max, Q
 from django.utils import timezone
 
 from studies.flow import Outcome, Step
@@ -30,9 +31,19 @@ def places_left(study: Study, kind: str) -> int:
     return max(0, study.place_count - places_taken(study, kind))
 
 
-def is_beyond_plan(participation: Participation) -> bool:
-    """Whether others have filled the dataset of this participation, or the study, for good: valid ones, and in the
-    study those who failed the attention checks. Running ones are not counted: who finishes first counts.
+def rated_before(participation: Participation) -> list[Participation]:
+    """Others still at the feedback page who had given all their ratings before this participant had."""
+    own = participation.trials.aggregate(at=Max("rating__answered_at"))["at"]
+    others = Participation.objects.filter(
+        study=participation.study_id, kind=participation.kind, step=Step.FEEDBACK
+    ).exclude(pk=participation.pk)
+    rated = others.select_related("study").annotate(rated_at=Max("trials__rating__answered_at"))
+    return [other for other in rated if own and other.rated_at < own]
+
+
+def is_beyond_plan(participation: Participation, waiting: Collection[Participation]) -> bool:
+    """Whether others have filled the dataset of this participation, or the study, for good: valid ones, those
+    ``waiting`` who will be, and in the study those who failed the attention checks. Others who run are not counted.
     """
     study = participation.study
     others = Participation.objects.filter(study=study, kind=participation.kind).exclude(pk=participation.pk)
@@ -40,4 +51,5 @@ def is_beyond_plan(participation: Participation) -> bool:
         dataset=Count("id", filter=Q(is_valid=True, dataset=participation.dataset_id)),
         study=Count("id", filter=Q(is_valid=True) | Q(outcome=Outcome.ATTENTION_FAILED)),
     )
-    return counts["dataset"] >= study.places_per_dataset or counts["study"] >= study.place_count
+    in_dataset = counts["dataset"] + sum(other.dataset_id == participation.dataset_id for other in waiting)
+    return in_dataset >= study.places_per_dataset or counts["study"] + len(waiting) >= study.place_count

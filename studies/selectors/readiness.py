@@ -8,6 +8,7 @@ from django.db.models import F, Q
 from django.db.models.fields.files import FieldFile
 
 from imagedb.models import Image, ImageKind, Visibility
+from scooter_site.common.words import counted
 from studies import pay
 from studies.flow import Outcome
 from studies.models import (
@@ -70,14 +71,16 @@ def _images(study: Study) -> ReadinessLine:
     clean_needed = study.dataset_count * study.clean_per_dataset + study.check_source_count
     modified_needed = study.dataset_count * study.modified_per_dataset
     found = (
-        f"{clean} clean images (datasets and checks need {clean_needed}), {modified} modified (need {modified_needed})."
+        f"{counted(clean, 'clean image')} (datasets and checks need {clean_needed}), {modified} modified (need "
+        f"{modified_needed})."
     )
     missing = []
     if clean < clean_needed:
-        missing.append(f"{clean_needed - clean} more clean images")
+        missing.append(counted(clean_needed - clean, "more clean image"))
     if modified < modified_needed:
         missing.append(
-            f"{modified_needed - modified} more modified images of {study.attack} against {study.target_model}"
+            counted(modified_needed - modified, "more modified image")
+            + f" of {study.attack} against {study.target_model}"
         )
     if missing:
         return ReadinessLine(
@@ -112,7 +115,8 @@ def _sizes(study: Study) -> ReadinessLine:
         return ReadinessLine(
             False,
             label,
-            f"{count} of {total} modified images differ in width or height from their clean source, such as "
+            f"{count} of {total} modified images {'differs' if count == 1 else 'differ'} in width or height from the "
+            "clean source, such as "
             f"{name}: {width} x {height} instead of {source_width} x {source_height} pixels. Participants could tell "
             "modified images by their size. Import both versions in one size, for example the clean images scaled and "
             "cropped as the attack's input was, and build the materials again.",
@@ -150,7 +154,7 @@ def _datasets(study: Study) -> ReadinessLine:
         images[number].append((picture, kind, source))
     problems = []
     if len(images) != study.dataset_count:
-        problems.append(f"{len(images)} datasets instead of {study.dataset_count}")
+        problems.append(f"{counted(len(images), 'dataset')} instead of {study.dataset_count}")
     for number, members in images.items():
         clean = {picture for picture, kind, _ in members if kind == ImageKind.CLEAN}
         sources = [source for _, kind, source in members if kind == ImageKind.MODIFIED]
@@ -173,9 +177,15 @@ def _check_images(study: Study) -> ReadinessLine:
     pairs = stimuli.filter(purpose=StimulusPurpose.COMPREHENSION).count()
     corrupted = stimuli.filter(purpose=StimulusPurpose.ATTENTION).count()
     examples = stimuli.filter(purpose=StimulusPurpose.EXAMPLE).count()
-    found = f"{examples} example images, {pairs} images for pairs, {corrupted} corrupted images."
+    found = ", ".join(
+        [
+            counted(examples, "example image"),
+            counted(pairs, "image") + " for pairs",
+            counted(corrupted, "corrupted image"),
+        ]
+    )
     ok = pairs == 2 * study.comprehension_pair_count and corrupted == study.corrupted_check_count and examples > 0
-    return ReadinessLine(ok, label, found if ok else f"{found} Build the materials again.")
+    return ReadinessLine(ok, label, f"{found}." if ok else f"{found}. Build the materials again.")
 
 
 def _plates(study: Study) -> ReadinessLine:
@@ -185,7 +195,7 @@ def _plates(study: Study) -> ReadinessLine:
     digits = list(ColourPlate.objects.values_list("digit", flat=True))
     blank = digits.count(None)
     different = len(set(digits) - {None})
-    found = f"The pool has {different} different digits and {blank} plates without one"
+    found = f"The pool has {counted(different, 'different digit')} and {counted(blank, 'plate')} without one"
     if different < study.plate_count - 1 or not different or not blank:
         return ReadinessLine(False, label, f"{found}: too few for {study.plate_count}. Build the materials again.")
     return ReadinessLine(True, label, f"{found}.")
@@ -206,10 +216,13 @@ def _files(study: Study) -> ReadinessLine:
         return ReadinessLine(
             False,
             label,
-            f"{len(missing)} of the {len(files)} files looked for are not in the storage, such as {missing[0]}. "
+            f"{len(missing)} of the {len(files)} files looked for {'is' if len(missing) == 1 else 'are'} not in the "
+            f"storage, such as {missing[0]}. "
             "Check that the storage is reachable and complete, then build the materials again.",
         )
-    return ReadinessLine(bool(files), label, f"{len(files)} files looked for, all there." if files else "None yet.")
+    return ReadinessLine(
+        bool(files), label, f"{counted(len(files), 'file')} looked for, all there." if files else "None yet."
+    )
 
 
 def _missing(files: Iterable[FieldFile]) -> list[str]:
@@ -224,10 +237,11 @@ def _attention_checks(study: Study) -> ReadinessLine:
         return ReadinessLine(
             False,
             label,
-            f"{checks} checks do not fit between {images} images without being first, last or adjacent: "
+            f"{counted(checks, 'check')} cannot stand among {counted(images, 'image')} without being first, last or "
+            "adjacent: "
             f"set at most {most}.",
         )
-    return ReadinessLine(True, label, f"{checks} among {images} images.")
+    return ReadinessLine(True, label, f"{checks} among {counted(images, 'image')}.")
 
 
 def _texts(study: Study) -> ReadinessLine:

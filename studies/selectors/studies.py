@@ -54,6 +54,7 @@ def render_text(study: Study, body: str) -> str:
     """``body`` with its placeholders (studies.presets.TEXT_PLACEHOLDERS) filled in from the study's settings."""
     values = {
         "{contact}": study.contact_email or "the researchers",
+        "{minutes} minutes": "1 minute" if study.minutes_complete == 1 else "{minutes} minutes",
         "{minutes}": f"{study.minutes_complete.normalize():f}",
         "{pay}": f"{study.currency} {amount_due(Outcome.COMPLETED, study.rates)}",
         "{items}": str(study.trial_count),

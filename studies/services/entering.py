@@ -73,7 +73,8 @@ def enter_study(study: Study, *, kind: str, participant_id: str = "", session_id
 
     A participant of a panel may come with a new session as long as none of the earlier ones came to a result
     (returned and taken again), and those that are unfinished end as replaced; who has completed the study or failed
-    one of its checks may not: AlreadyTookPart.
+    one of its checks may not: AlreadyTookPart. Nor may who has given every rating and lacks nothing but the optional
+    feedback: that session ends as complete, so that no later one costs the ratings.
     """
     if len(participant_id) > LONGEST_ID or len(session_id) > LONGEST_ID:
         raise InvalidAnswer(f"Participant and session ids have at most {LONGEST_ID} characters.")
@@ -81,15 +82,19 @@ def enter_study(study: Study, *, kind: str, participant_id: str = "", session_id
     if existing := _of_session(study, session_id, participant_id, kind):
         return _welcome_back(existing)
     try:
-        return _enter_anew(study, kind, participant_id, session_id)
+        entered = _enter_anew(study, kind, participant_id, session_id)
     except IntegrityError:
         # The same session arrived twice at the same moment; the other one was faster.
         if existing := _of_session(study, session_id, participant_id, kind):
             return existing
         raise
+    if entered is None:
+        raise AlreadyTookPart
+    return entered
 
 
-def _enter_anew(study: Study, kind: str, participant_id: str, session_id: str) -> Participation:
+def _enter_anew(study: Study, kind: str, participant_id: str, session_id: str) -> Participation | None:
+    """None: the person's earlier session has just ended with a result, which is to be kept."""
     with transaction.atomic():
         if kind == ParticipationKind.REAL and participant_id:
             # One arrival at a time, so that two sessions of one person cannot both find no other.
@@ -97,7 +102,8 @@ def _enter_anew(study: Study, kind: str, participant_id: str, session_id: str) -
             if existing := _of_session(study, session_id, participant_id, kind):
                 return existing
             refuse_unless_open(study, kind)
-            _replace_earlier_sessions(study, participant_id)
+            if _end_earlier_sessions(study, participant_id):
+                return None
         else:
             refuse_unless_open(study, kind)
         if kind != ParticipationKind.PREVIEW and places_left(study, kind) <= 0:
@@ -156,17 +162,17 @@ def _begin_again(participation: Participation) -> None:
     participation.save()
 
 
-def _replace_earlier_sessions(study: Study, participant_id: str) -> None:
+def _end_earlier_sessions(study: Study, participant_id: str) -> bool:
     """End what the person has begun in other sessions, so that only one can become valid.
 
-    Raises AlreadyTookPart if one of them came to a result. Their rows are locked before they are judged: the study is
-    locked already, and whoever locks both locks the study first.
+    Gives whether one of them came to a result by that. Raises AlreadyTookPart if one had before. Their rows are locked
+    before they are judged: the study is locked already, and whoever locks both locks the study first.
     """
-    for participation in _OF_PERSON.objects(study.pk, participant_id):
-        if participation.step != Step.END:
-            replace_participation(participation.pk)
-        elif participation.outcome not in WITHOUT_RESULT:
-            raise AlreadyTookPart
+    earlier = _OF_PERSON.objects(study.pk, participant_id)
+    if any(each.step == Step.END and each.outcome not in WITHOUT_RESULT for each in earlier):
+        raise AlreadyTookPart
+    ended = [replace_participation(each.pk) for each in earlier if each.step != Step.END]
+    return any(each.outcome not in WITHOUT_RESULT for each in ended)
 
 
 def _of_person(study_id: int, participant_id: str) -> QuerySet[Participation]:

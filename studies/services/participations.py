@@ -15,7 +15,7 @@ from studies.services.answers import (
 )
 from studies.services.entering import Device, DeviceNotSuitable, accept_consent, decline_consent, enter_study
 from studies.services.pointer import InvalidAnswer, OutOfTurn
-from studies.services.rating import Session, Timings, Turn, answer_item, answer_trial, go_back, keep_place
+from studies.services.rating import Session, Timings, Turn, answer_item, go_back, keep_place
 from studies.services.time_out import close_timed_out, replace_participation, return_participation
 
 __all__ = [
@@ -35,7 +35,6 @@ __all__ = [
     "answer_item",
     "answer_pair",
     "answer_plate",
-    "answer_trial",
     "close_timed_out",
     "decline_consent",
     "enter_study",

@@ -2,6 +2,7 @@
 
 from django.db import transaction
 
+from scooter_site.common.words import there_are
 from studies.models import Study, StudyStatus
 
 
@@ -19,7 +20,7 @@ def raise_places(study: Study, places: int) -> int:
         locked = Study.objects.select_for_update().get(pk=study.pk)
         refuse_unless_launched(locked)
         if places <= locked.place_count:
-            raise PlacesRefused(f"There are {locked.place_count} places: give a larger number.")
+            raise PlacesRefused(f"{there_are(locked.place_count, 'place')}: give a larger number.")
         added = places - locked.place_count
         locked.extra_places += added
         locked.save(update_fields=["extra_places"])

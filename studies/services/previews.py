@@ -5,7 +5,7 @@ from datetime import timedelta
 from django.db import transaction
 from django.utils import timezone
 
-from studies.flow import Outcome, Step
+from studies.flow import Outcome, Step, steps_of
 from studies.models import Participation, ParticipationKind, Study
 from studies.services.allocation import allocate_dataset, lock_study
 from studies.services.answers import make_pairs
@@ -32,7 +32,8 @@ def jump_preview(participation_id: int, step: Step, outcome: Outcome = Outcome.C
         preview = locked_participation(participation_id)
         if preview.kind != ParticipationKind.PREVIEW:
             raise InvalidAnswer("Only a preview can be moved to another step.")
-        _refuse_missing_step(preview.study, step)
+        if step not in {*steps_of(preview.study.rules), Step.END}:
+            raise InvalidAnswer(f"This study has no {step.label.lower()}.")
         preview.plate_trials.all().delete()
         preview.pair_trials.all().delete()
         preview.trials.all().delete()
@@ -47,13 +48,6 @@ def jump_preview(participation_id: int, step: Step, outcome: Outcome = Outcome.C
             end_participation(preview, outcome)
         preview.save()
     return preview
-
-
-def _refuse_missing_step(study: Study, step: Step) -> None:
-    if step == Step.COLOUR_CHECK and not study.plate_count:
-        raise InvalidAnswer("This study has no colour check.")
-    if step == Step.COMPREHENSION and not study.comprehension_pair_count:
-        raise InvalidAnswer("This study has no comprehension check.")
 
 
 def delete_preview(participation_id: int) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from studies.models import Dataset, Decision, Participation, ParticipationKind, Verdict
 from studies.quality import Finding, excluding, in_words
-from studies.selectors.places import is_beyond_plan
+from studies.selectors.places import is_beyond_plan, rated_before
 from studies.selectors.quality import quality_findings
 
 
@@ -27,16 +27,19 @@ def exclude_beyond_plan(participation: Participation) -> bool:
     """Whether it is one more than the plan has places for, so that counts end exactly as planned.
 
     That happens to somebody who was away for so long that their place was passed on, or to who got that place: the
-    one who finishes first counts, and both are paid.
+    one who has given all ratings first counts, and both are paid. Whoever sends the feedback page first makes no
+    difference: at it, complete ratings hold their place until they are counted.
     """
     if participation.kind == ParticipationKind.PREVIEW or participation.dataset is None:
         return False
     lock_datasets(participation.study_id)
-    if not is_beyond_plan(participation):
+    policy = participation.study.quality_policy
+    waiting = [other for other in rated_before(participation) if not excluding(quality_findings(other), policy)]
+    if not is_beyond_plan(participation, waiting):
         return False
     reason = (
-        f"Beyond the plan: when this participant finished, all places of set {participation.dataset.number}, or of the "
-        "study, had been filled. A place is passed on while its participant is away."
+        f"Beyond the plan: when this participant had rated everything, others had filled all places of set "
+        f"{participation.dataset.number}, or of the study. A place is passed on while its participant is away."
     )
     _exclude(participation, reason, quality_findings(participation))
     return True

@@ -85,21 +85,6 @@ class Turn:
     came_late: bool = False
 
 
-def answer_trial(
-    participation_id: int,
-    token: UUID,
-    value: int,
-    timings: Timings,
-    *,
-    start_position: int | None = None,
-    revises: bool = False,
-) -> Participation:
-    """``answer_item`` for a participation of this id; gives where the participant is then."""
-    public_id, slug = Participation.objects.values_list("public_id", "study__slug").get(pk=participation_id)
-    session = Session(public_id, slug)
-    return answer_item(session, token, value, timings, start_position=start_position, revises=revises).participation
-
-
 def answer_item(
     session: Session,
     token: UUID,

@@ -42,13 +42,17 @@ def return_participation(participation_id: int) -> Participation:
     return participation
 
 
-def replace_participation(participation_id: int) -> None:
-    """End a participation whose participant goes on in a later session. Nothing happens to one that has ended."""
+def replace_participation(participation_id: int) -> Participation:
+    """End a participation whose participant came in a later session. Nothing happens to one that has ended.
+
+    At the feedback page every rating has been given: it ends as complete, and there is nothing to replace.
+    """
     with transaction.atomic():
         participation = locked_participation(participation_id)
         if participation.step != Step.END:
-            move(participation, flow.CameInLaterSession())
+            move(participation, flow.CameInLaterSession(attention_failures=participation.attention_failures))
             participation.save()
+    return participation
 
 
 def close_all_timed_out(not_seen_since: datetime) -> None:

@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
+from scooter_site.common.words import counted
 from studies.landing import LandingProblem, LandingRefused
 from studies.models import Panel, Participation, Study
 
@@ -203,7 +204,7 @@ def page_expired() -> Notice:
 def too_many_arrivals(study: Study, seconds: float) -> Notice:
     """For somebody from whose network many have begun lately, ``seconds`` before they can begin too."""
     minutes = max(math.ceil(seconds / 60), 1)
-    wait = f"Keep this page open and try again in {minutes} minute{'' if minutes == 1 else 's'}."
+    wait = f"Keep this page open and try again in {counted(minutes, 'minute')}."
     return Notice(
         reason="too_many_arrivals",
         status=HTTPStatus.TOO_MANY_REQUESTS,

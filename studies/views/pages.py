@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from studies import selectors
 from studies.checks import NO_DIGIT
-from studies.flow import Outcome, Step
+from studies.flow import Outcome, Step, steps_of
 from studies.forms import FeedbackForm
 from studies.models import (
     Modification,
@@ -102,18 +102,9 @@ def _image_address(study: Study, kind: str, shown: Any) -> str:
     return reverse("studies:image", args=[study.slug, kind, shown.token])
 
 
-def _steps(study: Study) -> list[Step]:
-    """The steps of this study: a check without items is left out."""
-    skipped = {
-        Step.COLOUR_CHECK: study.plate_count == 0,
-        Step.COMPREHENSION: study.comprehension_pair_count == 0,
-    }
-    return [step for step in Step if not skipped.get(step)]
-
-
 def _preview_steps(study: Study) -> list[tuple[str, str]]:
     """Where a preview can go: every step of the study, and every page that it can end with."""
-    steps = _steps(study)
+    steps = steps_of(study.rules)
     missing = {
         Outcome.COLOUR_CHECK_FAILED: Step.COLOUR_CHECK not in steps,
         Outcome.COMPREHENSION_FAILED: Step.COMPREHENSION not in steps,
@@ -121,12 +112,12 @@ def _preview_steps(study: Study) -> list[tuple[str, str]]:
     ends = [
         (f"{Step.END}:{outcome}", f"End: {outcome.label.lower()}") for outcome in Outcome if not missing.get(outcome)
     ]
-    return [(step.value, PART_NAMES[step]) for step in steps if step is not Step.END] + ends
+    return [(step.value, PART_NAMES[step]) for step in steps] + ends
 
 
 def parts_of(study: Study, step: Step) -> dict[str, Any] | None:
     """Which part of how many this is; None at the end."""
-    steps = [other for other in _steps(study) if other is not Step.END]
+    steps = steps_of(study.rules)
     if step not in steps:
         return None
     return {"number": steps.index(step) + 1, "total": len(steps), "name": PART_NAMES[step]}

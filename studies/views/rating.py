@@ -10,8 +10,9 @@ most three that follow it (none where what follows depends on the answer). An it
 
 In an answer ``trial`` is null when the main study is over: the page of the next step is at ``run_url``.
 
-**rate** (POST ``rate_url``): ``token``, ``value``, ``start_position`` (null: the scale showed none), ``response_ms``,
-``first_interaction_ms`` (required: an untouched scale is no answer), ``last_interaction_ms``, ``visible_ms``,
+**rate** (POST ``rate_url``): ``token``, ``value``, ``touched`` (true: only somebody who has touched the scale has
+answered; left out, ``first_interaction_ms`` says so alone; anything else is refused), ``start_position`` (null: the
+scale showed none), ``response_ms``, ``first_interaction_ms`` (required), ``last_interaction_ms``, ``visible_ms``,
 ``focus_losses``, ``shown_width``, ``shown_height``, ``client_ms``, and ``revision``: true for another answer to an item
 that has one. Answered with the item that is current then; after a revision with the item after the revised one.
 

@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from studies.flow import Step
-from studies.models import Participation, ParticipationKind, Study
+from studies.models import Participation, ParticipationKind, Rating, Study
 from studies.selectors import places_left
 from studies.selectors.places import is_beyond_plan
 from studies.services import allocation, answers, quality_policy
@@ -111,17 +111,18 @@ def test_places_that_three_return_at_once_go_to_the_three_who_come_instead():
 
 @pytest.mark.parametrize("is_locked", [False, True], ids=["without the lock", "with the lock"])
 def test_of_two_who_finish_on_one_place_both_count_without_the_lock_and_one_with_it(monkeypatch, is_locked):
-    """One was away while the place was passed on to the other."""
+    """One was away while the place was passed on to the other, and both gave their last rating at one moment."""
     study = factories.running_study(dataset_count=1, participants_per_dataset=1)
     away = walks.rate_all(walks.to_main(study))
     Participation.objects.update(step=Step.MAIN, lease_expires_at=timezone.now())
     both = [away, walks.rate_all(walks.to_main(study))]
     Participation.objects.update(step=Step.FEEDBACK)
+    Rating.objects.update(answered_at=timezone.now())
     meeting = threading.Barrier(2)
 
-    def meet_after_counting(participation):
+    def meet_after_counting(participation, waiting):
         """Both have counted before either of them is done, if nothing holds one of them back."""
-        is_beyond = is_beyond_plan(participation)
+        is_beyond = is_beyond_plan(participation, waiting)
         with suppress(threading.BrokenBarrierError):
             meeting.wait(timeout=2)
         return is_beyond

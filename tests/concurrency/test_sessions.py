@@ -15,7 +15,7 @@ from studies.models import ParticipantIdentity, Participation, ParticipationKind
 from studies.selectors.items import unanswered_items
 from studies.services import answers, entering, life, rating
 from studies.services.materials import build_materials
-from studies.services.participations import answer_plate, answer_trial, finish_instructions, give_feedback
+from studies.services.participations import answer_plate, finish_instructions, give_feedback
 from tests import factories, walks
 from tests.concurrency.threads import at_once
 from tests.studies.visitor import Visitor
@@ -146,7 +146,7 @@ def test_100_people_who_all_submit_twice_at_the_same_moment_lose_and_double_noth
 @pytest.mark.parametrize("is_locked", [False, True], ids=["without the lock", "with the lock"])
 def test_a_double_submission_fails_without_the_lock_and_not_with_it(monkeypatch, is_locked):
     participation = walks.to_main(factories.running_study())
-    trial = selectors.current_trial(participation)
+    trial = walks.current_trial(participation)
     meeting, locked_with_items = threading.Barrier(2), rating._locked_with_items
 
     def unlocked_with_items(session):
@@ -163,7 +163,7 @@ def test_a_double_submission_fails_without_the_lock_and_not_with_it(monkeypatch,
     if not is_locked:
         # On SQLite it is the transaction that keeps others out, on PostgreSQL the lock within it.
         monkeypatch.setattr(rating, "transaction", SimpleNamespace(atomic=nullcontext))
-    results = at_once([lambda: answer_trial(participation.pk, trial.token, 0, walks.TIMINGS)] * 2)
+    results = at_once([lambda: walks.answer(participation, trial.token, 0)] * 2)
     assert [type(result) for result in failures(results)] == ([] if is_locked else [IntegrityError])
     assert Rating.objects.count() == 1
 

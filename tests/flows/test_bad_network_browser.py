@@ -1,5 +1,6 @@
 """Bad networks in real Chromium: a participant goes on, every answer arrives once, and none is lost."""
 
+import json
 import re
 
 import pytest
@@ -7,6 +8,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from studies.models import Study
+from studies.views import rating
 from tests import factories, walks
 from tests.flows.participant_pages import (
     assert_accessible,
@@ -84,7 +86,7 @@ def test_the_end_comes_only_when_the_server_has_everything(open_page, live_serve
         held = []
         page.route("**/rate/", lambda route: held.append(route))
         rate(page, study.trial_count, 100)
-        expect(page.locator("#stage-notice")).to_contain_text("Saving your last answers")
+        expect(page.locator("#stage-notice")).to_have_text("Saving your last answer…")
         for address in ("run", "landing"):  # clicking through at once
             other = page.context.request.get(live_server.url + reverse(f"studies:{address}", args=[study.slug]))
             assert 'data-step="main"' in other.text()
@@ -119,6 +121,7 @@ def test_an_answer_whose_acknowledgement_was_lost_is_stored_once(open_page, live
         expect(page.locator("#remaining")).to_have_text(re.compile("left$"))
         assert len(attempts) == 2
         assert attempts[0] == attempts[1]
+        assert [name for name in json.loads(attempts[0]) if f"``{name}``" not in rating.__doc__] == []
         rate(page, 2, 43)
         wait_for_item(page, 3)
         assert values(participation) == [42, 43]
@@ -143,7 +146,8 @@ def test_going_back_without_an_answer_of_the_server_leaves_the_page_usable(open_
         expect(page.locator("#slider-input")).to_be_disabled()
         page.clock.run_for(21_000)
         expect(page.locator("#stage-notice")).to_contain_text(notice)
-        rate(page, 2, 20)
+        expect(page.locator("#readout")).to_have_text("+20: perhaps modified")  # what was set and not sent yet
+        page.locator("#next").click()
         expect_values(page, participation, [10, 20])
 
 

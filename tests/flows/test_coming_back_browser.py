@@ -1,5 +1,7 @@
 """Reload, back, double submits, several tabs and devices: every answer is stored once, and none is lost."""
 
+from collections import Counter
+
 import pytest
 from django.urls import reverse
 from playwright.sync_api import expect
@@ -58,6 +60,35 @@ def test_back_after_a_plate_shows_the_next_plate_and_answers_nothing_twice(open_
         page.goto(live_server.url + reverse("studies:run", args=[study.slug]))
         expect(page.locator(".counter")).to_contain_text("Plate 2 of")
         assert participation.plate_trials.exclude(answer="").count() == 1
+
+
+def test_a_double_click_on_any_button_of_the_way_answers_once(open_page, live_server, study):
+    with open_page() as page:
+        participation = enter(page, live_server, study)
+        body, next_button = page.locator("body"), page.locator("[data-needs-images]")
+        page.get_by_role("button", name="I agree").dblclick()
+        for position in range(1, study.plate_count + 1):
+            expect(page.locator(".counter")).to_contain_text(f"Plate {position} of")
+            expect(next_button).to_be_enabled()
+            plate = participation.plate_trials.get(position=position)
+            page.keyboard.press(walks.right_plate_answer(plate)[0])
+            next_button.dblclick()
+        page.get_by_role("button", name="Continue").dblclick()
+        for position in range(1, study.comprehension_pair_count + 1):
+            expect(page.locator(".counter")).to_contain_text(f"Pair {position} of")
+            expect(next_button).to_be_enabled()
+            side = participation.pair_trials.get(position=position).modified_side
+            page.keyboard.press("ArrowLeft" if side == "left" else "ArrowRight")
+            next_button.dblclick()
+        wait_for_item(page, 1)
+        participation.refresh_from_db()
+        walks.rate_all(participation)
+        page.reload()
+        page.get_by_role("button", name="Finish").dblclick()
+        expect(body).to_have_attribute("data-outcome", "completed")
+        happened = Counter(participation.events.values_list("name", flat=True))
+        expected = {"consented": 1, "plate_answered": study.plate_count, "instructions_read": 1, "ended": 1}
+        assert {name: happened[name] for name in expected} == expected
 
 
 def test_of_two_tabs_the_one_opened_last_goes_on_and_nothing_is_sent_twice(open_page, live_server, study):
@@ -136,9 +167,9 @@ def test_a_terminal_page_has_no_way_back(open_page, live_server):
     study = factories.running_study(attention_policy="end_at_once", attention_failures_allowed=0)
     with open_page() as page:
         participation = enter_main(page, live_server, study)
-        while selectors.current_trial(participation).kind == "image":
+        while walks.current_trial(participation).kind == "image":
             walks.rate(participation)
-        trial = selectors.current_trial(participation)
+        trial = walks.current_trial(participation)
         page.reload()
         wait_for_item(page, trial.position)
         page.keyboard.press("End" if walks.wrong_value(trial) > 0 else "Home")
@@ -201,7 +232,8 @@ def test_answers_left_as_they_were_lead_back_to_where_one_was_also_without_a_con
             expect(position).to_have_text(f"{later} of {study.trial_count}")
             expect(page.locator("#next")).to_be_enabled()
         page.locator("#next").click()  # what follows was not fetched
-        expect(page.locator("#stage-notice")).to_contain_text("There is no connection")
+        notice = "There is no connection. Your last answer is kept in this browser, even if you close it. "
+        expect(page.locator("#stage-notice")).to_contain_text(notice + "As soon as the connection is back it is saved")
         page.context.set_offline(False)
         expect(position).to_have_text(f"5 of {study.trial_count}")
         expect(page.locator("#readout")).to_have_text("+50: rather modified")

@@ -160,7 +160,7 @@ def test_who_was_stopped_at_a_failed_check_left_answers_out_and_never_counts(aut
     study = factories.running_study(attention_rule="flag", attention_policy="end_at_once")
     participation = walks.to_main(study)
     while not participation.outcome:
-        trial = selectors.current_trial(participation)
+        trial = walks.current_trial(participation)
         participation = walks.rate(participation, walks.wrong_value(trial) if trial.kind != "image" else None)
     assert (participation.outcome, participation.is_valid) == (Outcome.ATTENTION_FAILED, False)
     with pytest.raises(DecisionRefused, match="left answers out"):

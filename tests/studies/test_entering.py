@@ -33,7 +33,7 @@ def test_a_session_has_one_participation_however_often_it_comes(study):
         again = walks.enter(study, participant_id="p", session_id="s")
         assert again.pk == first.pk
         assert list(again.trials.values_list("token", flat=True)) == order
-        assert selectors.current_trial(again).position == 2
+        assert walks.current_trial(again).position == 2
     assert Participation.objects.count() == ParticipantIdentity.objects.count() == 1
 
 
@@ -135,6 +135,22 @@ def test_a_later_session_ends_the_earlier_one_so_that_a_person_counts_once(study
     assert Rating.objects.filter(trial__participation=first).count() == 1, "what was answered is kept"
     assert selectors.places_left(study, REAL) == study.place_count - 1
     assert Participation.objects.filter(is_valid=True).count() == 1
+
+
+@pytest.mark.parametrize(
+    ("failed_checks", "outcome", "is_valid"), [(0, Outcome.COMPLETED, True), (1, Outcome.ATTENTION_FAILED, False)]
+)
+def test_a_later_session_costs_nobody_complete_ratings(study, failed_checks, outcome, is_valid):
+    """At the feedback page everything that counts is there: the session ends as it would, and none is begun."""
+    first = walks.rate_all(walks.to_main(study, participant_id="p", session_id="s1"), failed_checks=failed_checks)
+    assert first.step == Step.FEEDBACK
+    for _ in range(2):
+        with pytest.raises(AlreadyTookPart):
+            walks.enter(study, participant_id="p", session_id="s2")
+    first.refresh_from_db()
+    assert (first.step, first.outcome, first.is_valid) == (Step.END, outcome, is_valid)
+    assert first.completion_code.outcome == outcome
+    assert Participation.objects.count() == 1
 
 
 def test_a_replaced_session_frees_its_place_for_the_later_one(study):

@@ -19,6 +19,7 @@ from studies.flow import (
     Step,
     TrialAnswered,
     next_step,
+    steps_of,
 )
 
 PAPER = {
@@ -41,7 +42,11 @@ def end(outcome):
 
 
 LEGAL = [
-    *[(step, CameInLaterSession(), rules(), end(Outcome.REPLACED)) for step in Step if step != Step.END],
+    *[
+        (step, CameInLaterSession(attention_failures=2), rules(), end(Outcome.REPLACED))
+        for step in Step
+        if step not in {Step.FEEDBACK, Step.END}
+    ],
     *[(step, Returned(), rules(), end(Outcome.RETURNED)) for step in Step if step != Step.END],
     (Step.CONSENT, Declined(), rules(), end(Outcome.DECLINED)),
     (Step.CONSENT, Consented(), rules(), Position(Step.COLOUR_CHECK)),
@@ -88,6 +93,8 @@ LEGAL = [
     (Step.FEEDBACK, FeedbackGiven(attention_failures=2), rules(), end(Outcome.ATTENTION_FAILED)),
     (Step.FEEDBACK, NotSeenForLong(attention_failures=1), rules(), end(Outcome.COMPLETED)),
     (Step.FEEDBACK, NotSeenForLong(attention_failures=2), rules(), end(Outcome.ATTENTION_FAILED)),
+    (Step.FEEDBACK, CameInLaterSession(attention_failures=1), rules(), end(Outcome.COMPLETED)),
+    (Step.FEEDBACK, CameInLaterSession(attention_failures=2), rules(), end(Outcome.ATTENTION_FAILED)),
 ]
 
 
@@ -115,6 +122,19 @@ POSSIBLE |= {(step, NotSeenForLong) for step in BEFORE_FEEDBACK}
 def test_everything_else_is_refused(step, kind):
     with pytest.raises(IllegalTransition, match=step.value):
         next_step(step, HAPPENINGS[kind], rules())
+
+
+@pytest.mark.parametrize(
+    ("changes", "left_out"),
+    [
+        ({}, set()),
+        ({"plate_count": 0}, {Step.COLOUR_CHECK}),
+        ({"pair_count": 0}, {Step.COMPREHENSION}),
+        ({"plate_count": 0, "pair_count": 0}, {Step.COLOUR_CHECK, Step.COMPREHENSION}),
+    ],
+)
+def test_a_check_without_items_is_no_step_of_the_study(changes, left_out):
+    assert steps_of(rules(**changes)) == [step for step in Step if step not in {*left_out, Step.END}]
 
 
 def test_an_outcome_comes_with_the_end_and_only_with_it():

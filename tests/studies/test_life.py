@@ -90,6 +90,11 @@ def test_every_placeholder_is_filled_in():
     )
 
 
+def test_one_minute_is_not_several():
+    study = create("paper", minutes_complete=Decimal(1))
+    assert selectors.render_text(study, "It takes {minutes} minutes.") == "It takes 1 minute."
+
+
 def test_settings_that_do_not_fit_together_are_refused():
     with pytest.raises(ValidationError):
         create("paper", plates_required=6)

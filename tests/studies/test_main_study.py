@@ -4,10 +4,9 @@ import uuid
 
 import pytest
 
-from studies import selectors
 from studies.flow import Outcome, Step
 from studies.models import Rating, Stimulus, TrialKind
-from studies.services.participations import InvalidAnswer, Timings, answer_trial, give_feedback
+from studies.services.participations import InvalidAnswer, Timings, give_feedback
 from tests import factories, walks
 
 pytestmark = pytest.mark.django_db
@@ -32,54 +31,54 @@ def test_the_order_differs_between_participants():
 def test_trials_cannot_be_rated_before_the_main_study(study):
     participation = walks.consent(walks.enter(study))
     with pytest.raises(InvalidAnswer):
-        answer_trial(participation.pk, participation.trials.first().token, 0, walks.TIMINGS)
+        walks.answer(participation, participation.trials.first().token, 0)
 
 
 @pytest.mark.parametrize("value", [-100, -1, 0, 1, 100])
 def test_a_rating_is_stored_as_given_and_0_is_one(study, value):
     participation = walks.to_main(study)
-    trial = selectors.current_trial(participation)
-    answer_trial(participation.pk, trial.token, value, walks.TIMINGS)
+    trial = walks.current_trial(participation)
+    walks.answer(participation, trial.token, value)
     rating = trial.rating
     assert rating.value == value
     assert (rating.response_ms, rating.first_interaction_ms, rating.last_interaction_ms) == (1500, 700, 1200)
     assert rating.focus_losses == 0
-    assert selectors.current_trial(participation).position == 2
+    assert walks.current_trial(participation).position == 2
 
 
 @pytest.mark.parametrize("value", [101, -101, 10**9, 1.0, "5", True, None, float("nan")])
 def test_other_values_are_refused(study, value):
     participation = walks.to_main(study)
-    trial = selectors.current_trial(participation)
+    trial = walks.current_trial(participation)
     with pytest.raises(InvalidAnswer, match="value must be a whole number from -100 to 100"):
-        answer_trial(participation.pk, trial.token, value, walks.TIMINGS)
+        walks.answer(participation, trial.token, value)
     assert not Rating.objects.exists()
 
 
 def test_the_first_rating_stands_and_a_repeat_moves_nothing(study):
     participation = walks.to_main(study)
-    trial = selectors.current_trial(participation)
+    trial = walks.current_trial(participation)
     for value in (0, 50, -50):
-        answer_trial(participation.pk, trial.token, value, walks.TIMINGS)
+        walks.answer(participation, trial.token, value)
     assert trial.rating.value == 0
     assert Rating.objects.count() == 1
-    assert selectors.current_trial(participation).position == 2
+    assert walks.current_trial(participation).position == 2
 
 
 def test_what_lies_ahead_cannot_be_rated(study):
     participation = walks.to_main(study)
     other = walks.to_main(study)
     tokens = list(participation.trials.values_list("token", flat=True))
-    for token in [tokens[1], tokens[-1], uuid.uuid4(), selectors.current_trial(other).token]:
+    for token in [tokens[1], tokens[-1], uuid.uuid4(), walks.current_trial(other).token]:
         with pytest.raises(InvalidAnswer, match="not been shown"):
-            answer_trial(participation.pk, token, 0, walks.TIMINGS)
+            walks.answer(participation, token, 0)
     assert not Rating.objects.exists()
 
 
 def test_a_strange_measurement_costs_no_answer(study):
     participation = walks.to_main(study)
-    trial = selectors.current_trial(participation)
-    answer_trial(participation.pk, trial.token, 5, Timings(-1, 2**40, None, 10**6))
+    trial = walks.current_trial(participation)
+    walks.answer(participation, trial.token, 5, Timings(-1, 2**40, None, 10**6))
     rating = Rating.objects.get()
     assert (rating.value, rating.response_ms, rating.first_interaction_ms) == (5, None, 2**31 - 1)
     assert (rating.last_interaction_ms, rating.focus_losses) == (None, None)
@@ -88,22 +87,22 @@ def test_a_strange_measurement_costs_no_answer(study):
 @pytest.mark.parametrize("touched_at", [None, -1, True, "7"])
 def test_a_scale_that_was_never_touched_gives_no_rating(study, touched_at):
     participation = walks.to_main(study)
-    trial = selectors.current_trial(participation)
+    trial = walks.current_trial(participation)
     with pytest.raises(InvalidAnswer, match="touched"):
-        answer_trial(participation.pk, trial.token, 0, Timings(900, touched_at, None, 0))
+        walks.answer(participation, trial.token, 0, Timings(900, touched_at, None, 0))
     assert not Rating.objects.exists()
-    assert selectors.current_trial(participation) == trial
+    assert walks.current_trial(participation) == trial
 
 
 def test_the_position_a_scale_started_at_is_stored_and_must_be_on_it(study):
     participation = walks.to_main(study)
     for start_position in (-100, 0, None):
-        trial = selectors.current_trial(participation)
-        participation = answer_trial(participation.pk, trial.token, 5, walks.TIMINGS, start_position=start_position)
+        trial = walks.current_trial(participation)
+        participation = walks.answer(participation, trial.token, 5, start_position=start_position)
         assert trial.rating.start_position == start_position
-    trial = selectors.current_trial(participation)
+    trial = walks.current_trial(participation)
     with pytest.raises(InvalidAnswer, match="start_position must be a whole number from -100 to 100, not 101"):
-        answer_trial(participation.pk, trial.token, 5, walks.TIMINGS, start_position=101)
+        walks.answer(participation, trial.token, 5, start_position=101)
 
 
 def test_what_was_shown_when_is_stored(study):
@@ -137,9 +136,7 @@ def test_a_policy_may_end_the_study_at_once():
     assert (participation.step, participation.outcome) == (Step.END, Outcome.ATTENTION_FAILED)
     unanswered = participation.trials.filter(rating__isnull=True)
     assert unanswered.exists()
-    assert (
-        answer_trial(participation.pk, unanswered.first().token, 3, walks.TIMINGS).outcome == Outcome.ATTENTION_FAILED
-    )
+    assert walks.answer(participation, unanswered.first().token, 3).outcome == Outcome.ATTENTION_FAILED
     assert unanswered.count() == participation.trials.count() - Rating.objects.count()
 
 

@@ -10,7 +10,7 @@ from studies.flow import Outcome, Step
 from studies.models import Participation, ParticipationKind, TrialKind
 from studies.selectors import exports
 from studies.views.access import COOKIE
-from tests import factories
+from tests import factories, walks
 from tests.studies.visitor import Visitor, assert_notice, assert_step, assert_to_run
 
 pytestmark = pytest.mark.django_db
@@ -31,7 +31,7 @@ def test_a_preview_shows_every_step_and_leaves_nothing(study, staff_client):
         response = visitor.page()
         assert_step(response, step)
         assert "nothing is kept" in response.content.decode()
-    trial = selectors.current_trial(visitor.participation)
+    trial = walks.current_trial(visitor.participation)
     assert visitor.image("trial", trial.token).status_code == 200 or trial.kind == TrialKind.INSTRUCTED
     assert visitor.rate(trial.token, 0).status_code == 200
     response = staff_client.post(visitor.address("preview-leave"), follow=True)

@@ -4,7 +4,6 @@ import uuid
 
 import pytest
 
-from studies import selectors
 from studies.flow import Step
 from studies.models import AttentionPolicy, Rating, Trial, TrialKind
 from tests import factories, walks
@@ -15,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 def test_a_rating_is_stored_with_its_times_and_answered_with_the_next_item(visitor):
     participation = visitor.at(Step.MAIN)
-    trial = selectors.current_trial(participation)
+    trial = walks.current_trial(participation)
     times = {"first_interaction_ms": 300, "last_interaction_ms": 900}
     answer = visitor.rate(trial.token, 0, start_position=-100, focus_losses=1, **times)
     assert answer.status_code == 200
@@ -28,7 +27,7 @@ def test_a_rating_is_stored_with_its_times_and_answered_with_the_next_item(visit
 
 
 def test_a_rating_sent_twice_is_one_rating_and_the_first_stands(visitor):
-    trial = selectors.current_trial(visitor.at(Step.MAIN))
+    trial = walks.current_trial(visitor.at(Step.MAIN))
     answers = [visitor.rate(trial.token, value).json() for value in (0, 0, 55)]
     assert [answer["trial"]["position"] for answer in answers] == [2, 2, 2]
     assert Rating.objects.get().value == 0
@@ -36,7 +35,7 @@ def test_a_rating_sent_twice_is_one_rating_and_the_first_stands(visitor):
 
 @pytest.mark.parametrize("value", ["37", True, None, 1.5, 101, -101, 10**9])
 def test_a_value_that_is_no_answer_is_refused_and_nothing_is_lost(visitor, value):
-    trial = selectors.current_trial(visitor.at(Step.MAIN))
+    trial = walks.current_trial(visitor.at(Step.MAIN))
     response = visitor.rate(trial.token, value)
     assert response.status_code == 400
     assert response.json()["error"].startswith("value ")
@@ -45,7 +44,7 @@ def test_a_value_that_is_no_answer_is_refused_and_nothing_is_lost(visitor, value
 
 
 def test_a_scale_cannot_have_started_beyond_its_ends(visitor):
-    trial = selectors.current_trial(visitor.at(Step.MAIN))
+    trial = walks.current_trial(visitor.at(Step.MAIN))
     response = visitor.rate(trial.token, 0, start_position=101)
     assert response.status_code == 400
     assert response.json()["error"] == "start_position must be a whole number from -100 to 100, not 101."
@@ -56,7 +55,7 @@ def test_a_scale_cannot_have_started_beyond_its_ends(visitor):
     "fields", [{"touched": False}, {"touched": None}, {"touched": 1}, {"first_interaction_ms": None}]
 )
 def test_an_untouched_scale_is_no_answer(visitor, fields):
-    trial = selectors.current_trial(visitor.at(Step.MAIN))
+    trial = walks.current_trial(visitor.at(Step.MAIN))
     response = visitor.rate(trial.token, 0, **fields)
     assert (response.status_code, "touched" in response.json()["error"]) == (400, True)
     assert not Rating.objects.exists()
@@ -85,7 +84,7 @@ def test_failing_attention_checks_at_once_ends_on_a_page_without_a_way_back():
     visitor = Visitor(study)
     participation = visitor.at(Step.MAIN)
     while participation.step == Step.MAIN:
-        trial = selectors.current_trial(participation)
+        trial = walks.current_trial(participation)
         is_check = trial.kind != TrialKind.IMAGE
         answer = visitor.rate(trial.token, walks.wrong_value(trial) if is_check else 0)
         participation.refresh_from_db()
@@ -112,7 +111,7 @@ def test_an_instructed_item_says_what_to_answer(preset, value, text):
     participation = visitor.at(Step.MAIN)
     instructed = participation.trials.get(kind=TrialKind.INSTRUCTED)
     Trial.objects.filter(pk=instructed.pk).update(instructed_value=value)
-    while (trial := selectors.current_trial(participation)).kind != TrialKind.INSTRUCTED:
+    while (trial := walks.current_trial(participation)).kind != TrialKind.INSTRUCTED:
         participation = walks.rate(participation)
     data = visitor.page().context["data"]["trial"]
     assert data["text"].endswith(text)

@@ -66,7 +66,7 @@ def test_all_images_are_sent_with_the_same_headers(visitor):
         participation = walks.answer_pair(participation.pk, pair.token, pair.modified_side)
     kinds = set()
     while participation.step == Step.MAIN:
-        trial = selectors.current_trial(participation)
+        trial = walks.current_trial(participation)
         if trial.kind != TrialKind.INSTRUCTED:
             responses.append(visitor.image("trial", trial.token))
             kinds.add((trial.kind, trial.image.kind if trial.image else ""))

@@ -130,6 +130,36 @@ def test_of_two_on_one_place_the_one_who_finishes_first_counts(study):
     assert left_out.dataset_id == away.dataset_id
 
 
+@pytest.mark.parametrize("failed_checks", [0, 1])
+def test_complete_ratings_at_the_feedback_page_are_displaced_by_nobody_who_rated_later(study, failed_checks):
+    """The place was passed on, and its new holder sends the feedback page first."""
+    away = walks.to_main(study)
+    expire_lease(away)
+    others = [walks.to_main(study) for _ in range(study.place_count)]
+    away = walks.rate_all(away, failed_checks=failed_checks)
+    assert away.step == Step.FEEDBACK
+    ends = [finish(other) for other in others]
+    left_out = [end for end in ends if not end.is_valid]
+    if failed_checks:  # that participant will not count, so the others are not kept out by it
+        assert left_out == []
+        return
+    assert [end.dataset_id for end in left_out] == [away.dataset_id]
+    assert walks.give_feedback(away.pk, {}).is_valid
+    assert valid_per_dataset(study) == [2, 2]
+
+
+def test_of_two_at_the_feedback_page_the_one_who_rated_first_counts(study):
+    away = walks.to_main(study)
+    expire_lease(away)
+    others = [walks.to_main(study) for _ in range(study.place_count)]
+    same = [other for other in others if other.dataset_id == away.dataset_id]
+    assert len(same) == 2
+    first, second, last = [walks.rate_all(each) for each in (same[0], away, same[1])]
+    assert not walks.give_feedback(last.pk, {}).is_valid
+    assert walks.give_feedback(second.pk, {}).is_valid
+    assert walks.give_feedback(first.pk, {}).is_valid
+
+
 def test_the_study_too_ends_with_as_many_places_as_it_has():
     study = factories.running_study(buffer_percent=25)
     assert (study.place_count, study.places_per_dataset) == (5, 3)

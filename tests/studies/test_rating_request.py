@@ -7,7 +7,6 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from studies import selectors
 from studies.flow import Step
 from studies.models import Participation, Rating, RatingChange, TrialKind
 from tests import factories, walks
@@ -58,7 +57,7 @@ def test_a_rating_request_costs_five_statements_and_six_where_a_check_is_failed(
 
 
 def test_everything_measured_is_stored(visitor):
-    trial = selectors.current_trial(visitor.at(Step.MAIN))
+    trial = walks.current_trial(visitor.at(Step.MAIN))
     before = timezone.now()
     measured = {
         "response_ms": 2100, "first_interaction_ms": 900, "last_interaction_ms": 1800, "visible_ms": 2050,
@@ -160,7 +159,7 @@ def test_there_is_nothing_before_the_first_item_nor_beyond_the_current_one(revis
 def test_a_changed_answer_to_a_check_is_judged_anew(revisable):
     participation = revisable.participation
     check = participation.trials.get(kind=TrialKind.INSTRUCTED)
-    while selectors.current_trial(participation) != check:
+    while walks.current_trial(participation) != check:
         participation = walks.rate(participation)
     failures = []
     for value in (walks.wrong_value(check), walks.right_value(check), walks.wrong_value(check)):

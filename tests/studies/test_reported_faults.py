@@ -107,7 +107,7 @@ def test_the_end_page_and_its_code_come_only_when_the_last_rating_is_stored(prol
     participation = visitor.at(Step.MAIN)
     for _ in range(prolific_study.trial_count - 1):
         walks.rate(participation)
-    last = selectors.current_trial(participation)
+    last = walks.current_trial(participation)
     right = walks.right_value(last)
 
     def fail(*arguments):

@@ -11,7 +11,6 @@ from studies.selectors.pictures import picture_in_sight
 from studies.services.participations import (
     answer_pair,
     answer_plate,
-    answer_trial,
     decline_consent,
     finish_instructions,
     give_feedback,
@@ -32,28 +31,38 @@ def study():
 def test_nothing_is_current_outside_its_step(study):
     participation = walks.enter(study)
     found = [selectors.current_plate(participation), selectors.current_pair(participation)]
-    found += [selectors.current_trial(participation)]
+    found += [walks.current_trial(participation)]
     assert found == [None, None, None]
     assert selectors.progress(participation) == selectors.Progress(done=0, total=0)
 
 
 def test_images_may_be_seen_up_to_three_items_ahead(study):
     participation = walks.to_main(study)
+    second = with_second_pictures(participation)
     while participation.step == Step.MAIN:
-        current = selectors.current_trial(participation)
+        current = walks.current_trial(participation)
         trials = list(participation.trials.all())
         for trial in trials:
             may_see = trial.position <= current.position + 3
-            assert selectors.may_see_trial_image(participation, trial) == may_see
             assert sent(participation, trial) == (file_of(trial) if may_see else None)
+            assert sent(participation, trial, "trial-second") == (second if may_see else None)
         assert selectors.progress(participation) == selectors.Progress(current.position - 1, study.trial_count)
         participation = walks.rate(participation)
-    assert not any(selectors.may_see_trial_image(participation, trial) for trial in trials)
-    assert not any(sent(participation, trial) for trial in trials)
+    assert not any(sent(participation, trial, kind) for trial in trials for kind in TRIAL_PICTURES)
 
 
-def sent(participation, trial):
-    picture = picture_in_sight("trial", participation.public_id, participation.study.slug, trial.token)
+TRIAL_PICTURES = ("trial", "trial-second")
+
+
+def with_second_pictures(participation):
+    """Have every item show another image beside its own; gives that image's file."""
+    image = participation.study.attack.images.first()
+    participation.trials.update(parameters={"second_image": image.pk})
+    return image.rendition.storage, image.rendition.name
+
+
+def sent(participation, trial, kind="trial"):
+    picture = picture_in_sight(kind, participation.public_id, participation.study.slug, trial.token)
     return picture and (picture.storage, picture.name)
 
 
@@ -64,14 +73,15 @@ def file_of(trial):
 
 def test_images_are_for_their_own_participant_in_the_main_study_only(study):
     participation, other = walks.to_main(study), walks.to_main(study)
-    assert not selectors.may_see_trial_image(participation, other.trials.first())
     early = walks.consent(walks.enter(study))
-    assert not selectors.may_see_trial_image(early, early.trials.first())
+    for each in (other, early):
+        with_second_pictures(each)
     with_picture = other.trials.exclude(kind="instructed").first()
-    assert sent(other, with_picture)
-    assert not sent(participation, with_picture)
-    assert not picture_in_sight("trial", other.public_id, "another-study", with_picture.token)
-    assert not sent(early, early.trials.exclude(kind="instructed").first())
+    for kind in TRIAL_PICTURES:
+        assert sent(other, with_picture, kind)
+        assert not sent(participation, with_picture, kind)
+        assert not picture_in_sight(kind, other.public_id, "another-study", with_picture.token)
+        assert not sent(early, early.trials.exclude(kind="instructed").first(), kind)
 
 
 def test_pictures_of_checks_are_for_their_own_participant_and_for_the_one_to_answer_now(study):
@@ -171,10 +181,10 @@ def test_orientation_is_higher_for_modified_whatever_the_direction():
     participation = walks.to_main(study)
     given = {}
     for value in [2, 1, 0, -1, -2, -2, 0, 0]:
-        trial = selectors.current_trial(participation)
+        trial = walks.current_trial(participation)
         if trial.kind == TrialKind.IMAGE:
             given[trial.image_id] = value
-            participation = answer_trial(participation.pk, trial.token, value, walks.TIMINGS)
+            participation = walks.answer(participation, trial.token, value)
         else:
             participation = walks.rate(participation)
     give_feedback(participation.pk, {})

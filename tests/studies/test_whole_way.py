@@ -11,7 +11,6 @@ from studies.services.participations import (
     InvalidAnswer,
     answer_pair,
     answer_plate,
-    answer_trial,
     finish_instructions,
     give_feedback,
 )
@@ -47,7 +46,7 @@ def test_steps_that_have_not_been_reached_are_refused(study):
         lambda: answer_plate(participation.pk, uuid.uuid4(), "1"),
         lambda: finish_instructions(participation.pk),
         lambda: answer_pair(participation.pk, uuid.uuid4(), "left"),
-        lambda: answer_trial(participation.pk, uuid.uuid4(), 0, walks.TIMINGS),
+        lambda: walks.answer(participation, uuid.uuid4(), 0),
         lambda: give_feedback(participation.pk, {}),
     ):
         with pytest.raises(InvalidAnswer):

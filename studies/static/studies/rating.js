@@ -220,8 +220,13 @@
   }
 
   function open(item) {
-    state = "open";
     scale.reset(item.answer);
+    reopen();
+  }
+
+  // With whatever is set on the scale.
+  function reopen() {
+    state = "open";
     scale.open();
     scale.focus();
     followScale();
@@ -293,7 +298,7 @@
     const reply = await postJson(data.back_url, csrfToken, { token: item.token });
     if (state === "left") return;
     if (!reply) {
-      open(item);
+      reopen();
       tell("Going back needs a connection. You can go on meanwhile.");
     } else if (!reply.ok) {
       reload();
@@ -320,12 +325,13 @@
   }
 
   function tellWaiting() {
-    const kept = count(queue.waiting.length);
+    const kept = queue.waiting.length;
+    const [what, are, they] = kept === 1 ? ["answer", "is", "it is"] : [`${kept} answers`, "are", "they are"];
     tell(
       hasTrouble || !navigator.onLine
-        ? `There is no connection. Your last ${kept} are kept in this browser, even if you close it. As soon as the ` +
-            "connection is back they are saved and you go on here; you need not do anything."
-        : "Saving your last answers…",
+        ? `There is no connection. Your last ${what} ${are} kept in this browser, even if you close it. As soon as ` +
+            `the connection is back ${they} saved and you go on here; you need not do anything.`
+        : `Saving your last ${what}…`,
     );
   }
 
