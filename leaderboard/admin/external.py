@@ -18,7 +18,7 @@ from leaderboard.models import Board, ExternalResult
 from leaderboard.services.external import (
     LARGEST_FILE,
     add_external_result,
-    read_external,
+    check_external,
     refusals,
     withdraw_external_result,
 )
@@ -46,7 +46,8 @@ class ExternalResultForm(forms.ModelForm):
             "attack_success_rate",
         ]
         help_texts = {
-            "board": "Its scale must be that of the ratings.",
+            "board": "Its scale must be that of the ratings. Boards of the demonstration hold no real results: if none "
+            "is offered, make a board first.",
             "file": "CSV in UTF-8 with the columns rating, pid, image_type (modified, real or clean) and image_id. The "
             "ids of participants are never published; image_id is, as it is written in the file.",
         }
@@ -70,7 +71,7 @@ class ExternalResultForm(forms.ModelForm):
             return given
         given["content"] = file.read()
         try:
-            read_external(given["content"], file.name, board, given["high_means"])
+            check_external(given["content"], file.name, board, given["high_means"])
         except UnreadableRatings as error:
             self.add_error("file", str(error))
         return given

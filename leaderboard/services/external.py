@@ -19,7 +19,7 @@ from leaderboard.models.external import HighMeans
 from leaderboard.services.requests import request_recomputation
 from leaderboard.statistics.analysis import RatingScale
 from leaderboard.statistics.ratings import Ratings
-from leaderboard.statistics.ratings_file import UnreadableRatings, read_ratings
+from leaderboard.statistics.ratings_file import UnreadableRatings, read_ratings, scale_in_doubt
 
 LARGEST_FILE = 50 * 1024**2
 
@@ -37,6 +37,14 @@ def read_external(content: bytes, name: str, board: Board, high_means: str) -> R
             return read_ratings(path, scale)
         except UnreadableRatings as error:
             raise UnreadableRatings(str(error).replace(str(path), name)) from error
+
+
+def check_external(content: bytes, name: str, board: Board, high_means: str) -> None:
+    """Raise UnreadableRatings for a file that is to be refused, also one that looks as if given on another scale."""
+    ratings = read_external(content, name, board, high_means)
+    scale = RatingScale(board.scale_minimum, board.scale_maximum, high_means == HighMeans.MODIFIED)
+    if doubt := scale_in_doubt(ratings, scale):
+        raise UnreadableRatings(f"{name}: {doubt} Choose a board whose scale is that of the file.")
 
 
 def refusals(board: Board, target_model: TargetModel) -> dict[str, str]:
@@ -69,7 +77,7 @@ def add_external_result(
 
     Whoever calls it enqueues the task; else beat finds the request.
     """
-    read_external(content, name, board, high_means)
+    check_external(content, name, board, high_means)
     external = ExternalResult(
         board=board,
         attack=attack,

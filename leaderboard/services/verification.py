@@ -58,7 +58,10 @@ def verify(snapshot: Snapshot, inputs: Iterable[Inputs] | None = None) -> Verifi
         else:
             found = given.pop(entry.input_digest, None)
             if found is None:
-                remarks.append(f"{entry}: not in the file.")
+                if instead := _given_instead(given, entry):
+                    differences.append(instead)
+                else:
+                    remarks.append(f"{entry}: not in the file.")
                 continue
             pair = found
         looked_at += 1
@@ -74,11 +77,22 @@ def verify(snapshot: Snapshot, inputs: Iterable[Inputs] | None = None) -> Verifi
         details = {name: value for name, value in entry.details.items() if name not in FACTS}
         differences += _differences(f"{entry}, details", details, result.details)
     for stray in (given or {}).values():
-        differences.append(
-            Difference(f"{stray.attack} on {stray.target_model}", "no such ratings", f"digest {stray.digest}")
-        )
+        differences.append(Difference(f"{stray.attack} on {stray.target_model}", "no such pair", _told(stray)))
     differences += _placing(snapshot, entries)
     return Verification(looked_at, differences, remarks)
+
+
+def _given_instead(given: dict[str, Inputs], entry: Entry) -> Difference | None:
+    """Other ratings of an entry's pair than those it was computed from, taken out of ``given``."""
+    for digest, pair in given.items():
+        if (pair.attack, pair.target_model) == (entry.attack.slug, entry.target_model.slug):
+            stored = f"{entry.ratings} with the digest {entry.input_digest}"
+            return Difference(f"{entry}, ratings", stored, _told(given.pop(digest)))
+    return None
+
+
+def _told(pair: Inputs) -> str:
+    return f"{len(pair.ratings)} with the digest {pair.digest}"
 
 
 def _stored(entry: Entry, differences: list[Difference]) -> Inputs:

@@ -111,6 +111,10 @@ def test_a_participant_cannot_be_told_by_the_published_id(board):
         (b"rating,pid,image_id\n1,a,1\n", "mine.csv, line 1: column image_type is missing"),
         (b"rating,pid,image_type,image_id\n", "mine.csv: has no ratings"),
         (b"\xff\xfe", "mine.csv: is not UTF-8"),
+        (
+            b"rating,pid,image_type,image_id\n0.1,a,clean,1\n-0.1,a,modified,1\n",
+            "mine.csv: all ratings lie between -0.1 and 0.1, on a scale from -2 to 2: was it this scale",
+        ),
     ],
 )
 def test_a_faulty_file_is_refused_by_its_own_name_and_leaves_nothing(board, content, message):

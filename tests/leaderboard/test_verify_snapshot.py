@@ -99,6 +99,17 @@ def test_a_changed_rating_is_found(snapshot, tmp_path):
         verify(snapshot, inputs=path)
 
 
+def test_a_pair_of_which_a_rating_is_missing_is_named_with_both_numbers(snapshot, tmp_path):
+    path = download(snapshot, tmp_path / "inputs.csv.gz")
+    *lines, _ = gzip.decompress(path.read_bytes()).splitlines(keepends=True)
+    path.write_bytes(gzip.compress(b"".join(lines)))
+    output = io.StringIO()
+    with pytest.raises(CommandError, match="not what the inputs give"):
+        call_command("verify_snapshot", f"{snapshot.board.slug}/{snapshot.number}", inputs=path, stdout=output)
+    entry = snapshot.entries.order_by("pk").first()
+    assert f"{entry}, ratings: stored '24 with the digest {entry.input_digest}', computed '23 with" in output.getvalue()
+
+
 def test_a_download_without_a_hidden_pair_is_equal_as_far_as_it_goes(snapshot, tmp_path):
     hidden, shown = snapshot.entries.order_by("pk")
     hidden.attack.images.update(visibility=Visibility.PRIVATE)
