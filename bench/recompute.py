@@ -90,14 +90,16 @@ def measure(pair_count: int, workers: list[int]) -> bool:
     for count in workers:
         Snapshot.objects.all().delete()
         Recomputation.objects.update(covered=[])
-        command = [sys.executable, "-m", "celery", "-A", "scooter_site", "worker", "-c", str(count), "-l", "ERROR"]
-        worker = subprocess.Popen(command, cwd=PROJECT)
+        celery = [sys.executable, "-m", "celery", "-q", "-A", "scooter_site"]
+        worker = subprocess.Popen([*celery, "worker", "-c", str(count), "-l", "ERROR"], cwd=PROJECT)
         time.sleep(8)  # to start
         begin = time.perf_counter()
         for pair in pairs:
             request_recomputation(*pair)
             task.delay(*pair)
         while Recomputation.objects.filter(requested_at__isnull=False).exists():
+            if worker.poll() is not None:
+                sys.exit("The worker has ended before all pairs were computed.")
             time.sleep(0.2)
         seconds = time.perf_counter() - begin
         worker.terminate()

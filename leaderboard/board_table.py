@@ -70,9 +70,10 @@ def scale_ends(board: Board) -> tuple[str, str]:
 
 def entry_address(entry: AnyEntry) -> str:
     """The permanent address of an entry: in this snapshot, whatever comes later."""
-    board = _address("board", entry.snapshot.board.slug)
+    snapshot = entry.snapshot
+    board = _address("board", snapshot.board.slug)
     # A board's page asks for hundreds of them, and Django takes its time; tests hold that both are the same.
-    return f"{board}{entry.attack.slug}/{entry.target_model.slug}/?snapshot={entry.snapshot.number}"
+    return f"{board}{entry.attack.slug}/{entry.target_model.slug}/?snapshot={snapshot.number}"
 
 
 @lru_cache(maxsize=10_000)
@@ -95,11 +96,14 @@ def verdict_mark(verdict: str) -> SafeString:
 
 def interval_picture(entry: Row, intervals: RowIntervals, decimals: int) -> SafeString:
     """The small drawing of an entry, with its numbers as a text alternative."""
+    return mark_safe(_interval_picture(entry, intervals, decimals))  # noqa: S308 - drawn by us from numbers
+
+
+def _interval_picture(entry: Row, intervals: RowIntervals, decimals: int) -> str:
     number = format_number(entry.difference, decimals, always_signed=True)
     interval = format_interval(entry.ci90_low, entry.ci90_high, decimals)
     title = "No result" if entry.difference is None else f"Difference {number}, 90 % interval {interval}"
-    drawn = intervals.draw(entry.difference, entry.ci90_low, entry.ci90_high, entry.verdict, title)
-    return mark_safe(drawn)  # noqa: S308 - draw escapes what it writes
+    return intervals.draw(entry.difference, entry.ci90_low, entry.ci90_high, entry.verdict, title)
 
 
 class _Rows:
@@ -115,20 +119,19 @@ class _Rows:
             "verdict": self._verdict,
             "flags": self._flags,
         }
-        self._cells = [(*_tags(column), special.get(column.key), column) for column in columns]
+        self._cells = [(*_tags(column), special.get(column.key), column.show, column.note) for column in columns]
 
     def write(self, entry: Row) -> str:
         """One row. Whatever stands in a cell is escaped."""
-        parts = []
-        for opening, closing, special, column in self._cells:
-            content = special(entry) if special else _escaped(column.show(entry, self._decimals))
-            note = _escaped(column.note(entry, self._decimals)) if column.note else ""
-            parts.append(
-                f'{opening}{content} <span class="soft">{note}</span>{closing}'
-                if note
-                else f"{opening}{content}{closing}"
-            )
-        return f'<tr role="row">{"".join(parts)}</tr>'
+        decimals = self._decimals
+        parts = ['<tr role="row">']
+        for opening, closing, special, show, note in self._cells:
+            parts += opening, special(entry) if special else _escaped(show(entry, decimals))
+            if note and (text := note(entry, decimals)):
+                parts += ' <span class="soft">', _escaped(text), "</span>"
+            parts.append(closing)
+        parts.append("</tr>")
+        return "".join(parts)
 
     def _attack(self, entry: Row) -> str:
         return _link(entry_address(entry), entry.attack.name)
@@ -137,10 +140,10 @@ class _Rows:
         return _link(_address("target-model", entry.target_model.slug), entry.target_model.name)
 
     def _interval(self, entry: Row) -> str:
-        return interval_picture(entry, self._intervals, self._decimals)
+        return _interval_picture(entry, self._intervals, self._decimals)
 
     def _verdict(self, entry: Row) -> str:
-        return f"{verdict_mark(entry.verdict)} {_escaped(entry.verdict_label)}"
+        return _verdict(entry.verdict, entry.verdict_label)
 
     def _flags(self, entry: Row) -> str:
         return "".join(f'<span class="flag">{_escaped(label)}</span> ' for label in entry.flag_labels) or "–"
@@ -156,6 +159,11 @@ def _tags(column: Column) -> tuple[str, str]:
 
 # Numbers, names and families come again and again.
 _escaped = lru_cache(maxsize=10_000)(escape)
+
+
+@lru_cache
+def _verdict(verdict: str, label: str) -> str:
+    return f"{verdict_mark(verdict)} {_escaped(label)}"
 
 
 def _link(address: str, name: str) -> str:

@@ -80,6 +80,12 @@ def _successes(entry: Row, decimals: int) -> str:
     return f"of {known:,} attempts" if known else "as stated with the ratings"
 
 
+def _unnoticed_attempts(entry: Row, decimals: int) -> str:
+    if entry.attack_success_rate is None or entry.fools_unnoticed is None:
+        return ""
+    return f"{format_percent(entry.attack_success_rate * entry.fools_unnoticed)} of attempts"
+
+
 def _numbers(key: str, name: str, meaning: str, show: Callable[[str, Row, int], str], **options: Any) -> Column:
     """A column of one field."""
     return Column(key, name, meaning, partial(show, key), order=_field(key), **options)
@@ -165,11 +171,12 @@ COLUMNS: tuple[Column, ...] = (
     _numbers(
         "fools_unnoticed",
         "Fools and unnoticed",
-        "The share of the rated modified images that do both: the target model gets them wrong, and people do not rate "
-        "them more than the bound above clean images. This is what an attack is after. Where it is stated how many "
-        "images were attacked, it is the share of these attempts: one that fails fools nobody.",
+        "What an attack is after. Of the rated images that fool the target model, the share that people do not notice: "
+        "they rate them at most the bound above clean images. It is counted so in every row. Below it, where the "
+        "attack’s success is known, the same of all attempts: both numbers multiplied, since an attempt that fails "
+        "fools nobody.",
         lambda field, entry, _: format_percent(getattr(entry, field)),
-        note=lambda entry, _: "of attempts" if entry.images_attacked else "",
+        note=_unnoticed_attempts,
         is_default=True,
     ),
     _numbers(

@@ -104,7 +104,7 @@ def as_latex(snapshot: Snapshot, entries: Sequence[Row], query: BoardQuery, whol
     caption = (
         f"{board.name}, {snapshot.label} of {published:%Y-%m-%d}: difference of the mean ratings of modified "
         f"and clean images in points of the scale from {board.scale_minimum} to {board.scale_maximum}; equivalence "
-        f"bounds ±{snapshot.bound:g}."
+        f"bounds ±{snapshot.bound:g}, each one-sided test at the level {snapshot.alpha:g}."
     )
     return latex.table(
         heads,

@@ -109,7 +109,7 @@ def compute(inputs: Inputs, rules: Rules, *, seed: int = 0) -> Result:
         "split_half": reliability.split_half,
         "attack_success_rate": _success_rate(known),
         "fools_unnoticed": _fools_unnoticed(effects, images, model, rules.equivalence_bound)
-        if known and effects and model
+        if effects and model
         else None,
         "flags": _flags(analysis, rules, unverified=len(modified) > len(known)),
     }
@@ -181,17 +181,27 @@ def _success_rate(known: Sequence[InputRating]) -> float | None:
     return _share(misleading, len(known)) if misleading < len(known) else None
 
 
+def stated_success_rate(images_attacked: int | None, images_fooling: int | None) -> dict[str, float]:
+    """What replaces a value of ``compute`` where the catalogue states how often the attack was tried."""
+    if not images_attacked or images_fooling is None:
+        return {}
+    return {"attack_success_rate": images_fooling / images_attacked}
+
+
 def _fools_unnoticed(
     effects: ImageEffects, images: Mapping[int, InputRating], model: MixedModel, bound: float
 ) -> float | None:
-    """Of the rated modified images, those that mislead and lie at most ``bound`` above what clean images are rated."""
+    """Of the rated images known to mislead, the share that lies at most ``bound`` above what clean ones are rated.
+
+    Always of these, whatever is known of attempts: so it means the same in every row of a board.
+    """
     clean = model.intercept_modified + model.difference
     unnoticed = [
-        images[code].misleads is True
+        mean - clean <= bound
         for code, mean in zip(effects.images[effects.is_modified], effects.mean[effects.is_modified], strict=True)
-        if mean - clean <= bound
+        if images[code].misleads is True
     ]
-    return _share(sum(unnoticed), int(effects.is_modified.sum()))
+    return _share(int(sum(unnoticed)), len(unnoticed))
 
 
 def _flags(analysis: Analysis, rules: Rules, *, unverified: bool) -> list[str]:

@@ -215,7 +215,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
-MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"  # of the admin; nobody else has any
+MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"  # only who is logged in has any
 ROOT_URLCONF = "scooter_site.urls"
 WSGI_APPLICATION = "scooter_site.wsgi.application"
 TEMPLATES = [

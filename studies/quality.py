@@ -228,14 +228,17 @@ def _attention(answers: Answers, scale: Scale, policy: Policy) -> float | None:
 def _seconds(answers: Answers) -> list[float]:
     """How long the images took, as the browser says; shortened alike where all of it together cannot be.
 
-    A program that answers a study in two seconds can send any times, but the server has seen how long it took. Of
-    single answers it cannot tell: those given offline arrive together.
+    A program that answers a study in two seconds can send any times, or none, but the server has seen how long it
+    took: what is left of that is shared by the answers without a time. Of single answers it cannot tell: those given
+    offline arrive together.
     """
-    claimed = sum(answer.response_ms for answer in answers.items if answer.response_ms is not None) / 1000
-    share = 1.0
-    if answers.seconds_in_all is not None and claimed > answers.seconds_in_all:
-        share = answers.seconds_in_all / claimed
-    return [share * answer.response_ms / 1000 for answer in answers.images if answer.response_ms is not None]
+    known = [answer.response_ms / 1000 for answer in answers.items if answer.response_ms is not None]
+    claimed, in_all = sum(known), answers.seconds_in_all
+    share = in_all / claimed if in_all is not None and claimed > in_all else 1.0
+    untold = len(answers.items) - len(known)
+    left = max(0.0, in_all - claimed) / untold if in_all is not None and untold else None
+    seconds = (left if answer.response_ms is None else share * answer.response_ms / 1000 for answer in answers.images)
+    return [second for second in seconds if second is not None]
 
 
 def _fast_median(answers: Answers, scale: Scale, policy: Policy) -> float | None:

@@ -6,7 +6,7 @@ from django.contrib import messages
 from django.db import IntegrityError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
-from imagedb.triggers import broken_rule
+from scooter_site.common.triggers import broken_rule
 
 
 class RulesTold:

@@ -100,7 +100,7 @@ class BoardAdmin(StayOnPage, ModelAdmin):
             pairs = pairs_of_board(form.instance)
             recompute_soon(pairs)
             if pairs:
-                messages.info(request, f"{_pairs(len(pairs))} will be recomputed by the new rules within seconds.")
+                messages.info(request, f"{looked_at(len(pairs))}.")
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
@@ -205,10 +205,6 @@ class BoardAdmin(StayOnPage, ModelAdmin):
     def draft_link(self, board: Any) -> SafeString:
         address = list_url(Entry, f"snapshot__board__id__exact={board.pk}&snapshot__status__exact=draft")
         return format_html('<a class="text-link" href="{}">{}</a>', address, board.in_draft)
-
-
-def _pairs(count: int) -> str:
-    return f"{count} pair{'' if count == 1 else 's'}"
 
 
 def _change_row(change: Change) -> dict[str, str]:

@@ -147,8 +147,8 @@ class Entry(Readable, models.Model):
     )
     fools_unnoticed = _optional(
         "fools the model and nobody notices",
-        "Share of the rated modified images that the target model is known to misclassify and that people rate at most "
-        "the equivalence bound above clean images, 0 to 1; where images attacked are stated, the share of these.",
+        "Of the rated modified images that the target model is known to misclassify, the share that people rate at "
+        "most the equivalence bound above clean images, 0 to 1.",
     )
 
     flags = models.JSONField(default=list, blank=True, help_text="Codes of leaderboard.models.Flag.")

@@ -6,7 +6,7 @@ with its mark.
 """
 
 from collections.abc import Iterable
-from xml.sax.saxutils import quoteattr
+from html import escape
 
 from leaderboard.plots.axis import Axis
 from leaderboard.plots.marks import colour
@@ -54,7 +54,7 @@ class RowIntervals:
             if low is not None and high is not None:
                 path = self._line(low, high, at, hole)
             path = f'<path class="f-{colour(verdict)}" d="{path}M{at:.2f} {MIDDLE}{outline}"/>'
-        return f"{self._size} aria-label={quoteattr(title)}>{self._band}{path}</svg>"
+        return f'{self._size} aria-label="{escape(title)}">{self._band}{path}</svg>'
 
     def _line(self, low: float, high: float, at: float, hole: float) -> str:
         """The interval as a bar of two pixels, with a gap where the mark has its hole."""

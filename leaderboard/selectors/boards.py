@@ -3,6 +3,7 @@
 from django.db.models import OuterRef, QuerySet, Subquery
 
 from leaderboard.models import Board, Snapshot, SnapshotStatus
+from scooter_site.common.prepared import PreparedQuery
 
 
 def public_boards() -> QuerySet[Board]:
@@ -31,12 +32,23 @@ def published_snapshot(board: Board, number: int | None = None) -> Snapshot | No
     """
     if not board.is_public:
         return None
-    found = snapshots_of(board)
     if number is None:
-        return found.filter(status=SnapshotStatus.PUBLISHED).first()
-    return found.filter(number=number).first()
+        newest: Snapshot | None = _NEWEST.first(board.pk)
+        return newest
+    return snapshots_of(board).filter(number=number).first()
 
 
 def snapshots_of(board: Board) -> QuerySet[Snapshot]:
     """All that were ever published, newest first; retracted ones too, which say so."""
     return board.snapshots.exclude(status=SnapshotStatus.DRAFT).select_related("board").order_by("-number")
+
+
+# Every page of a board asks for it.
+_NEWEST = PreparedQuery(
+    lambda board: (
+        Snapshot.objects.filter(board=board, status=SnapshotStatus.PUBLISHED)
+        .select_related("board")
+        .order_by("-number")[:1]
+    ),
+    2**40,
+)

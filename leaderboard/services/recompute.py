@@ -12,10 +12,9 @@ from django.db.models import F
 from django.utils import timezone
 
 from imagedb.models import Attack, AttackEvaluation, TargetModel
-from leaderboard.attempts import values_of_attempts
 from leaderboard.inputs import InputRating, Inputs
 from leaderboard.models import Board, Entry, ExternalResult, Flag, Recomputation, Snapshot, SnapshotStatus
-from leaderboard.results import Result, Rules, code_version, compute
+from leaderboard.results import Result, Rules, code_version, compute, stated_success_rate
 from leaderboard.selectors.freshness import as_covered
 from leaderboard.services.boards import boards_for, draft_of, lock_drafts, stored_board
 from leaderboard.services.external import external_inputs, refusals
@@ -259,7 +258,7 @@ def _store_entry(computed: Computed, row: Recomputation, draft: Snapshot) -> tup
     else:
         delete_files_after_commit([entry.inputs])
     entry.images_attacked, entry.images_fooling = source.attempts
-    values = result.values | values_of_attempts(result.values, *source.attempts)
+    values = result.values | stated_success_rate(*source.attempts)
     for name, value in values.items():
         setattr(entry, name, value)
     if source.external is not None:

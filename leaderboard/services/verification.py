@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from leaderboard.attempts import values_of_attempts
 from leaderboard.inputs import Inputs, UnreadableInputs, read_inputs
 from leaderboard.models import Entry, Flag, Snapshot
-from leaderboard.results import Rules, code_version, compute
+from leaderboard.results import Rules, code_version, compute, stated_success_rate
 from leaderboard.selectors.entries import placed
 from leaderboard.services.publication import snapshot_digest
 
@@ -69,7 +68,7 @@ def verify(snapshot: Snapshot, inputs: Iterable[Inputs] | None = None) -> Verifi
             values["flags"] = [*values["flags"], Flag.EXTERNAL.value]
             values["attack_success_rate"] = entry.external_result.attack_success_rate
         # The attempts stand in the entry: what the catalogue states today is not asked.
-        values |= values_of_attempts(values, entry.images_attacked, entry.images_fooling)
+        values |= stated_success_rate(entry.images_attacked, entry.images_fooling)
         stored = {name: getattr(entry, name) for name in values}
         differences += _differences(str(entry), stored, values)
         details = {name: value for name, value in entry.details.items() if name not in FACTS}

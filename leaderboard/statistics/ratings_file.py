@@ -9,6 +9,8 @@ from leaderboard.statistics.analysis import RatingScale
 from leaderboard.statistics.ratings import Ratings
 
 COLUMNS = ("rating", "pid", "image_type", "image_id")
+# Ratings of real and altered images that use less of their scale were given on another one.
+LEAST_SHARE_USED = 0.1
 IS_MODIFIED = {"modified": True, "real": False, "clean": False}
 
 
@@ -38,6 +40,21 @@ def read_ratings_and_sources(path: Path, scale: RatingScale, source_column: str)
                 f"{path}, line {line}, column {source_column}: image {ratings.image_ids[code]} has another source above"
             )
     return ratings, source_of
+
+
+def scale_in_doubt(ratings: Ratings, scale: RatingScale) -> str:
+    """Why the ratings look as if they were given on another scale; empty if they do not.
+
+    A narrower scale than the ratings were given on is refused when they are read. A wider one would turn every verdict
+    into "imperceptible": the bound grows with the scale, the difference does not.
+    """
+    low, high = ratings.values.min(), ratings.values.max()
+    if not 0 < high - low < LEAST_SHARE_USED * (scale.maximum - scale.minimum):
+        return ""
+    return (
+        f"all ratings lie between {low:.12g} and {high:.12g}, on a scale from {scale.minimum:.12g} to "
+        f"{scale.maximum:.12g}: was it this scale that they were given on?"
+    )
 
 
 def _read(path: Path, scale: RatingScale, wanted: tuple[str, ...]) -> tuple[Ratings, list[tuple[int, str]]]:

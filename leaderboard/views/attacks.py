@@ -7,11 +7,9 @@ from django.views.decorators.http import require_safe
 
 from imagedb.models import Attack
 from imagedb.parameters import parameter_lines
-from imagedb.selectors.evaluations import public_evaluations
 from imagedb.selectors.examples import first_examples, pairs_of_attack
 from imagedb.selectors.visibility import visible_images
 from leaderboard import selectors
-from leaderboard.formatting import format_percent
 from leaderboard.views.shared import catalogue_context, public_image
 from scooter_site.common.page_meta import page_meta
 
@@ -45,10 +43,6 @@ def attack(request: HttpRequest, slug: str) -> HttpResponse:
         "page": "attacks",
         "attack": attack,
         "parameters": parameter_lines(attack.parameters),
-        "evaluations": [
-            (evaluation, format_percent(evaluation.images_fooling / evaluation.images_attacked))
-            for evaluation in public_evaluations().filter(attack=attack)
-        ],
         **page_meta(request, attack.name, description, **public_image(context["examples"])),
     }
     return render(request, "leaderboard/attack.html", context)

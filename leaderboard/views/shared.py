@@ -11,11 +11,13 @@ from django.urls import reverse
 from imagedb.downloads import downloads
 from imagedb.measures import MEASURES
 from imagedb.models import Image, Visibility
+from imagedb.selectors.evaluations import public_evaluations
 from imagedb.selectors.examples import Example, Pair, examples_of, figures_of
 from imagedb.selectors.figures import extent
 from imagedb.selectors.visibility import images_after_terms
 from leaderboard.board_query import BoardQuery
 from leaderboard.board_table import Table, by_snapshot, make_table
+from leaderboard.formatting import format_percent
 from leaderboard.selectors.rows import Row
 
 EXAMPLE_COUNT = 7  # a large one and two rows of three
@@ -24,7 +26,7 @@ EXAMPLE_COUNT = 7  # a large one and two rows of three
 def catalogue_context(
     request: HttpRequest, visible: QuerySet[Image], pairs: list[Pair], entries: list[Row], **of: Any
 ) -> dict[str, Any]:
-    """Examples, distances, results and downloads of the images of an attack or of a target model.
+    """Examples, distances, results, stated success rates and downloads of an attack or of a target model.
 
     ``visible`` are the images that the visitor may see, ``entries`` the published results of all boards; ``of`` is
     ``attack=`` or ``target_model=`` with its row, as filters of images and of the API call it.
@@ -35,6 +37,10 @@ def catalogue_context(
         "figures": figures_of(visible, pairs),
         "measures": MEASURES,
         "tables": _tables(entries),
+        "evaluations": [
+            (evaluation, format_percent(evaluation.images_fooling / evaluation.images_attacked))
+            for evaluation in public_evaluations().filter(**of).select_related("attack", "target_model")
+        ],
         "extent": extent(visible.filter(**of)),
         "after_terms": extent(images_after_terms(request.user).filter(**of)),
         "downloads": downloads(parameters),

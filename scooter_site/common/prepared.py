@@ -12,7 +12,7 @@ from hashlib import blake2s
 from typing import Any
 from uuid import UUID
 
-from django.db import DEFAULT_DB_ALIAS, connections
+from django.db import DEFAULT_DB_ALIAS, DataError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Model, QuerySet
 from django.db.models.query import get_related_populators
@@ -179,8 +179,14 @@ def change(model: type[Model], pk: int, values: Mapping[str, Any]) -> Write:
 
 
 def write(*writes: Write) -> None:
-    """Do these one after the other, in one exchange with a database that is another process."""
-    _send(connections[DEFAULT_DB_ALIAS], [(each.statement, each.values) for each in writes], has_rows=False)
+    """Do these one after the other, in one exchange with a database that is another process.
+
+    Several are for use in a transaction: without one, PostgreSQL would do all of them or none, SQLite what it can.
+    """
+    connection = connections[DEFAULT_DB_ALIAS]
+    if len(writes) > 1 and not connection.in_atomic_block:
+        raise TransactionManagementError("Several changes are for use in a transaction, which does all or none.")
+    _send(connection, [(each.statement, each.values) for each in writes], has_rows=False)
 
 
 def _write(
@@ -234,7 +240,13 @@ def _send(
                 f"EXECUTE {name} ({', '.join(['%s'] * len(arguments))})"
                 for name, (_, arguments) in zip(names, calls, strict=True)
             )
-            cursor.execute(sql, [value for _, arguments in calls for value in arguments])
+            try:
+                cursor.execute(sql, [value for _, arguments in calls for value in arguments])
+            except DataError:
+                # May be the plan's fault, when a column has become wider since. Django looks at a connection anew only
+                # after errors that are not about values.
+                connection.errors_occurred = True
+                raise
             for number in range(len(calls) if has_rows else 0):
                 if number:
                     cursor.nextset()

@@ -27,7 +27,7 @@ _ALL: "list[Triggers]" = []
 
 @dataclass
 class Triggers:
-    """The triggers of one app, whose tables begin with its label.
+    """The triggers of one app, on its own tables or on those of an app below it.
 
     ``locks``, by table and operation: statements that a check runs first, on PostgreSQL only.
     """
@@ -118,6 +118,11 @@ class Triggers:
             name = f"{self.prefix}{effect.name}"
             triggers[name] = effect.table, _effect_trigger(name, effect, vendor)
         return triggers
+
+
+def broken_rule(error: DatabaseError) -> Rule | None:
+    """The rule, of any app, that the database refused to break; none if the error is about something else."""
+    return next((rule for triggers in _ALL if (rule := triggers.broken_rule(error))), None)
 
 
 @contextmanager

@@ -21,12 +21,11 @@ from unfold.decorators import display
 from scooter_site.common.admin_tools import ReadOnlyAdmin, change_url, list_url, may, signed_in
 from scooter_site.common.tasks import enqueue
 from studies.models import PanelStudy, Payment, PaymentRun, PaymentState, Submission
-from studies.models.payments import ASKED_FOR
 from studies.recruitment.errors import ProlificError
 from studies.recruitment.money import to_major
 from studies.recruitment.payloads import SHORTEST_REJECTION
 from studies.recruitment.payments import GROUNDS, Way
-from studies.selectors.payments import asked_to_return, due_now, spent, totals, unclear_batches
+from studies.selectors.payments import asked_to_return, due_now, spent, totals, unclear_bonuses, unseen_verdicts
 from studies.selectors.recruitment import submissions_to_review
 from studies.services import payment_execution, payments
 from studies.services.payments import PaymentRefused
@@ -60,6 +59,7 @@ class PaymentRunAdmin(ReadOnlyAdmin, ModelAdmin):
             ("confirm", self.confirm_view),
             ("withdraw", self.withdraw_view),
             ("unpaid", self.unpaid_view),
+            ("unseen", self.unseen_view),
         ]
         return [
             path(
@@ -162,10 +162,17 @@ class PaymentRunAdmin(ReadOnlyAdmin, ModelAdmin):
 
     def unpaid_view(self, request: HttpRequest, run_id: int) -> HttpResponse:
         def deed(run: PaymentRun) -> str:
-            count = payment_execution.declare_unpaid(run, signed_in(request).get_username())
+            count = payment_execution.declare_unpaid(run, signed_in(request).get_username(), seen=_seen(request))
             return f"{count} bonus{'' if count == 1 else 'es'} noted as not paid: due again, in a new run."
 
         return self._do(request, run_id, deed, CONFIRM, "Unclear bonuses noted as not paid.")
+
+    def unseen_view(self, request: HttpRequest, run_id: int) -> HttpResponse:
+        def deed(run: PaymentRun) -> str:
+            count = payment_execution.give_up_verdicts(run, signed_in(request).get_username(), seen=_seen(request))
+            return f"{count} given up. What Prolific still has for review is due again, in a new run."
+
+        return self._do(request, run_id, deed, CONFIRM, "Approvals and rejections given up that do not show.")
 
     def verdict_view(self, request: HttpRequest, run_id: int, payment_id: int, deed: str) -> HttpResponse:
         """Reject in place of approving, or the other way round."""
@@ -245,7 +252,7 @@ def run_context(run: PaymentRun, request: HttpRequest) -> dict[str, Any]:
     may_confirm = request.user.has_perm(CONFIRM)
     counted = [line for line in lines if run.withdrawn_at or line.state not in NOT_COUNTED]
     amount = sum(line.amount_minor for line in counted)
-    unclear = unclear_batches(run, payment_execution.settled_before()) if run.confirmed_at else None
+    unclear, unseen = _waited_for(run)
     return {
         "title": f"Payment run {run.pk}",
         "original": run,
@@ -273,10 +280,27 @@ def run_context(run: PaymentRun, request: HttpRequest) -> dict[str, Any]:
         "may_confirm": may_confirm,
         "may_withdraw": is_waiting and may(request, "add", PaymentRun),
         "seen": payments.fingerprint(run) if is_waiting else "",
-        "unclear_count": Payment.objects.filter(batch__in=unclear, state__in=ASKED_FOR).count() if unclear else 0,
+        "unclear": unclear,
+        "unseen": unseen,
         "grounds": GROUNDS.items(),
         "shortest": SHORTEST_REJECTION,
     }
+
+
+def _waited_for(run: PaymentRun) -> tuple[list[int], list[int]]:
+    """The bonuses, and the approvals and rejections, that the service was asked for long ago and does not show."""
+    if run.confirmed_at is None:
+        return [], []
+    before = payment_execution.settled_before()
+    return (
+        list(unclear_bonuses(run, before).values_list("id", flat=True)),
+        list(unseen_verdicts(run, before).values_list("id", flat=True)),
+    )
+
+
+def _seen(request: HttpRequest) -> set[int]:
+    """The payments that stood on the page when somebody said what became of them."""
+    return {int(value) for value in request.POST.getlist("seen") if value.isdecimal()}
 
 
 def _line(payment: Payment, *, may_change: bool) -> dict[str, Any]:

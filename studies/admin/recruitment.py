@@ -13,7 +13,14 @@ from unfold.admin import ModelAdmin
 
 from scooter_site.common.admin_tools import add_url, change_url, list_url, may, signed_in
 from studies import selectors
-from studies.admin.recruitment_actions import ACTIONS, RecruitmentAction, landing_url, number_of, spending
+from studies.admin.recruitment_actions import (
+    ACTIONS,
+    RecruitmentAction,
+    fingerprint,
+    landing_url,
+    number_of,
+    spending,
+)
 from studies.admin.recruitment_form import RecruitmentForm
 from studies.flow import Outcome
 from studies.models import Panel, PanelStudy, ParticipationKind, Study, StudyStatus, Submission, Workspace
@@ -23,7 +30,7 @@ from studies.recruitment.filters import WANTED, Candidate
 from studies.recruitment.money import to_major
 from studies.recruitment.payloads import completion_codes
 from studies.recruitment.statuses import PanelStudyStatus, SubmissionStatus
-from studies.selectors.recruitment import is_out_of_slots, submission_counts
+from studies.selectors.recruitment import is_out_of_slots, screen_outs, submission_counts
 from studies.services import recruitment
 from studies.services.places import PlacesRefused, raise_places
 from studies.services.recruitment import RecruitmentError
@@ -99,22 +106,28 @@ class RecruitmentPages(ModelAdmin):
             raise Http404(f"There is no action {name}.")
         if not may_do(request, action):
             raise PermissionDenied
+        try:
+            if action.spends and request.method != "POST" and panel_study.panel_id:
+                recruitment.read(panel_study)
+            spends = spending(panel_study, name, request)
+        except (ProlificError, RecruitmentError) as error:
+            messages.error(request, in_words(error))
+            return self._to_recruitment(study)
         if request.method != "POST":
-            try:
-                spends = spending(panel_study, name, request)
-            except RecruitmentError as error:
-                messages.error(request, in_words(error))
-                return self._to_recruitment(study)
             context = {
                 **self._page(request, study, action.label),
                 **recruitment_context(study, panel_study, request),
                 "action": action,
                 "spends": spends,
+                "seen": fingerprint(panel_study, spends) if action.spends else "",
                 "number": request.GET.get("number", ""),
                 "fits": panel_study.status in action.states,
                 "back_url": reverse("admin:studies_study_recruitment", args=[study.pk]),
             }
             return TemplateResponse(request, "admin/studies/recruitment_question.html", context)
+        if action.spends and request.POST.get("seen") != fingerprint(panel_study, spends):
+            messages.error(request, "What it costs has changed since you were asked. Read the numbers again.")
+            return self._to_recruitment(study)
         # Before it is asked for: it may be done, and its answer be lost.
         wanted = f": {request.POST.get('number', '')[:10]}" if action.number else ""
         self.log_change(request, study, f"On Prolific: {action.label}{wanted}.")
@@ -223,7 +236,7 @@ def recruitment_context(study: Study, panel_study: PanelStudy | None, request: H
         "has_workspace": Workspace.objects.exists(),
         "add_workspace_url": add_url(Workspace) if may(request, "add", Workspace) else "",
         "reward": amount_due(Outcome.COMPLETED, study.rates),
-        "screen_outs": [(outcome.label, amount) for outcome, amount in recruitment.screen_outs(study).items()],
+        "screen_outs": [(outcome.label, amount) for outcome, amount in screen_outs(study).items()],
         "currency": study.currency,
     }
     if panel_study is None:

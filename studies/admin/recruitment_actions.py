@@ -1,5 +1,6 @@
 """What a researcher can do with a study on Prolific in each of its states. Each is one call of a service."""
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -42,6 +43,17 @@ def number_of(request: HttpRequest) -> int:
 def spending(panel_study: PanelStudy, name: str, request: HttpRequest) -> list[tuple[str, str]]:
     """What an action pays to participants, in facts for its question. Raises RecruitmentError for a bad number."""
     currency, reward = panel_study.study.currency, to_major(panel_study.reward_minor)
+    if name == "publish":
+        estimate = panel_study.estimated_cost_minor
+        return [
+            ("Places", f"{panel_study.places:,}"),
+            ("Reward of each", f"{currency} {reward:,}"),
+            ("Screen-out slots", f"{panel_study.screen_out_slots:,}"),
+            (
+                "With fees and VAT, by Prolific",
+                "not estimated yet" if estimate is None else f"{currency} {to_major(estimate):,}",
+            ),
+        ]
     if name == "resume":
         left = max(0, (panel_study.places_there or 0) - (panel_study.places_taken or 0))
         return [("Places still free", f"{left:,}"), ("Rewards for them", f"{currency} {left * reward:,}")]
@@ -58,6 +70,11 @@ def spending(panel_study: PanelStudy, name: str, request: HttpRequest) -> list[t
             (f"Screen-outs for {more:,} more", f"{currency} {more * amount:,}"),
         ]
     return []
+
+
+def fingerprint(panel_study: PanelStudy, spends: list[tuple[str, str]]) -> str:
+    """Changes with what a person reads before spending money: how much it is, and for whom."""
+    return hashlib.sha256(repr([spends, panel_study.filters_in_words]).encode()).hexdigest()[:32]
 
 
 EVERYWHERE_THERE = frozenset(There)
@@ -146,7 +163,7 @@ ACTIONS = {
             "Read from Prolific now",
             "The study and its submissions have been read.",
             EVERYWHERE_THERE,
-            lambda one, request: recruitment_sync.read_panel_study(one.pk),
+            lambda one, request: recruitment_sync.read_now(one.pk),
         ),
     )
 }

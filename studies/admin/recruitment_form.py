@@ -14,7 +14,7 @@ from unfold.widgets import (
 
 from studies.admin.forms import REVEALING_WORDS
 from studies.flow import Outcome
-from studies.models import PanelStudy, Study
+from studies.models import PanelStudy, Study, Workspace
 from studies.pay import PROLIFIC_MINIMUM_PER_HOUR, amount_due, minimum_problems
 from studies.recruitment.money import PENNY, to_minor
 from studies.recruitment.payloads import ScreenOutPay
@@ -65,6 +65,9 @@ class RecruitmentForm(forms.ModelForm):
             # It is there, or may be: another workspace's token could neither find nor pay it.
             self.fields["workspace"].disabled = True
             self.fields["workspace"].help_text = "Fixed, as the study has been made there."
+        possible = Workspace.objects.filter(currency=study.currency)[:2]
+        if len(possible) == 1:
+            self.fields["workspace"].initial = possible[0]
         # Without the empty choice that stands for "unknown".
         self.fields["screen_out_pay"].choices = [(way.value, way.label) for way in ScreenOutPay]  # type: ignore[attr-defined]
 

@@ -20,9 +20,8 @@ from studies.models import Submission
 from studies.recruitment.errors import ProlificError
 from studies.recruitment.review import Offer
 from studies.recruitment.statuses import NO_CODE
-from studies.selectors.recruitment import here
 from studies.services.recruitment import RecruitmentError
-from studies.services.recruitment_sync import read_meaning, settle
+from studies.services.recruitment_sync import fingerprint, read_meaning, settle
 
 
 class ReviewFilter(admin.SimpleListFilter):
@@ -79,28 +78,29 @@ class SubmissionAdmin(ReadOnlyAdmin, ModelAdmin):
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         submission = (
-            Submission.objects.filter(pk=object_id).select_related("participation__completion_code").first()
+            Submission.objects.filter(pk=object_id)
+            .select_related("participation__completion_code", "participation__identity")
+            .first()
             if object_id.isdigit()
             else None
         )
         context: dict[str, Any] = {}
         if submission is not None:
-            read = read_meaning(submission, here(submission.participation))
+            read = read_meaning(submission)
             context = {
                 "submission": submission,
                 "offers": read.offers if submission.review_reason and may_settle(request) else (),
+                "seen": fingerprint(submission),
             }
         return super().change_view(request, object_id, form_url, {**context, **(extra_context or {})})
 
     def settle_view(self, request: HttpRequest, submission_pk: int) -> HttpResponse:
         if not may_settle(request):
             raise PermissionDenied
-        submission = get_object_or_404(
-            Submission.objects.select_related("participation__completion_code"), pk=submission_pk
-        )
+        submission = get_object_or_404(Submission, pk=submission_pk)
         try:
             offer = Offer(request.POST.get("offer", ""))
-            settle(submission, offer, signed_in(request).get_username())
+            settle(submission_pk, offer, signed_in(request).get_username(), seen=request.POST.get("seen", ""))
         except ValueError:
             messages.error(request, "Choose what is to be done.")
         except (ProlificError, RecruitmentError) as error:

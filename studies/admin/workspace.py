@@ -16,8 +16,9 @@ from scooter_site.common.admin_tools import StayOnPage, change_url
 from studies.admin.recruitment import in_words
 from studies.models import Workspace
 from studies.recruitment.errors import ProlificError
-from studies.services import recruitment, webhooks
+from studies.services import webhooks
 from studies.services.recruitment import RecruitmentError
+from studies.services.workspaces import check_access
 
 
 class WorkspaceForm(forms.ModelForm):
@@ -82,17 +83,22 @@ class WorkspaceAdmin(StayOnPage, ModelAdmin):
     def try_view(self, request: HttpRequest, workspace_pk: int) -> HttpResponse:
         """Ask Prolific whose token it is, and whether it may use this workspace."""
         workspace = self._changeable(request, workspace_pk)
-        try:
-            with recruitment.client_of(workspace) as client:
-                ids = {str(one["id"]) for one in client.workspaces()}
-        except (ProlificError, RecruitmentError) as error:
-            messages.error(request, in_words(error))
-        else:
-            if workspace.workspace_id in ids:
-                messages.success(request, "Prolific knows the token, and it may use this workspace.")
-            else:
-                messages.error(request, "Prolific knows the token, but not for a workspace with this id.")
+        self._try(request, workspace)
         return HttpResponseRedirect(change_url(workspace))
+
+    def _try(self, request: HttpRequest, workspace: Workspace) -> None:
+        try:
+            check_access(workspace)
+        except (ProlificError, RecruitmentError) as error:
+            messages.error(request, f"The workspace cannot be used yet. {in_words(error)}")
+        else:
+            messages.success(request, "Prolific knows the token, and it may use this workspace.")
+
+    def save_model(self, request: HttpRequest, obj: Workspace, form: forms.ModelForm, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if set(form.changed_data) & {"new_token", "workspace_id", "currency"}:
+            # It is kept all the same: Prolific may only be away.
+            self._try(request, obj)
 
     def webhooks_view(self, request: HttpRequest, workspace_pk: int) -> HttpResponse:
         """Have Prolific tell us what changes."""

@@ -107,6 +107,9 @@ class Payment(models.Model):
     state = models.CharField(max_length=10, choices=PaymentState, default=PaymentState.PLANNED)
     batch = models.ForeignKey(BonusBatch, on_delete=models.PROTECT, null=True, related_name="payments")
     claimed_at = models.DateTimeField(null=True)
+    equal_before = models.PositiveSmallIntegerField(
+        default=0, help_text="How many bonuses of this amount the submission showed when this one was asked for."
+    )
     done_at = models.DateTimeField(null=True, help_text="When the service's own state showed it.")
     error = models.TextField(blank=True)
 

@@ -184,10 +184,6 @@ class WebhookEvent(models.Model):
     event_id = models.CharField(max_length=100, help_text="The same in every delivery of it.")
     event_type = models.CharField(max_length=60)
     resource_id = models.CharField(max_length=64)
-    raw_status = models.CharField(max_length=50, blank=True)
-    sent_at = models.DateTimeField(
-        null=True, blank=True, help_text="By the service's clock; events may overtake each other."
-    )
     received_at = models.DateTimeField(auto_now_add=True)
     processed_at = models.DateTimeField(null=True, blank=True)
     result = models.CharField(max_length=200, blank=True)

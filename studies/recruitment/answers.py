@@ -1,23 +1,14 @@
-"""What Prolific answers, as typed values. The service's IP addresses and other extras are dropped on reading."""
+"""What Prolific answers, as typed values. The service's IP addresses and other extras are dropped on reading.
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+What is not of the expected form raises one of the errors that ``http.understood`` turns into a ProlificError.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from studies.recruitment.errors import ProlificError
 from studies.recruitment.statuses import PanelStudyStatus, SubmissionStatus, study_status, submission_status
-
-
-@contextmanager
-def readable(what: str) -> Iterator[None]:
-    """An answer of another form than expected is a failure of the service, like any other."""
-    try:
-        yield
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        text = f"The answer about {what} has another form than expected ({type(error).__name__}: {error})."
-        raise ProlificError(f"reading the answer about {what}", text=text) from None
 
 
 @dataclass(frozen=True)
@@ -37,16 +28,15 @@ class PanelStudyState:
         return study_status(self.raw_status)
 
     @classmethod
-    @readable("a study")
     def read(cls, row: Mapping[str, Any]) -> "PanelStudyState":
         return cls(
-            id=str(row["id"]),
+            id=identifier(row["id"]),
             raw_status=str(row.get("status") or ""),
             internal_name=str(row.get("internal_name") or ""),
             places=_number(row.get("total_available_places")) or 0,
             places_taken=_number(row.get("places_taken")),
             reward_minor=_number(row.get("reward")) or 0,
-            codes=tuple(row.get("completion_codes") or ()),
+            codes=tuple(dict(code) for code in row.get("completion_codes") or ()),
         )
 
 
@@ -73,11 +63,10 @@ class SubmissionState:
         return submission_status(self.raw_status)
 
     @classmethod
-    @readable("a submission")
     def read(cls, row: Mapping[str, Any], *, study_id: str = "") -> "SubmissionState":
         bonuses = row.get("bonus_payments")
         return cls(
-            id=str(row["id"]),
+            id=identifier(row["id"]),
             participant_id=str(row.get("participant_id") or row.get("participant") or ""),
             study_id=str(row.get("study_id") or study_id),
             raw_status=str(row.get("status") or ""),
@@ -85,7 +74,7 @@ class SubmissionState:
             started_at=read_time(row.get("started_at")),
             completed_at=read_time(row.get("completed_at")),
             return_requested=bool(row.get("return_requested")),
-            bonuses_minor=None if bonuses is None else tuple(int(amount) for amount in bonuses),
+            bonuses_minor=None if bonuses is None else tuple(whole(amount) for amount in bonuses),
         )
 
 
@@ -99,6 +88,16 @@ class BonusBatch:
     vat_minor: int
     total_minor: int
 
+    @classmethod
+    def read(cls, row: Mapping[str, Any]) -> "BonusBatch":
+        return cls(
+            id=identifier(row["id"]),
+            amount_minor=whole(row["amount"]),
+            fees_minor=whole(row["fees"]),
+            vat_minor=whole(row["vat"]),
+            total_minor=whole(row["total_amount"]),
+        )
+
 
 @dataclass(frozen=True)
 class PanelFilter:
@@ -111,10 +110,9 @@ class PanelFilter:
     choices: Mapping[str, str]
 
     @classmethod
-    @readable("a filter")
     def read(cls, row: Mapping[str, Any]) -> "PanelFilter":
         return cls(
-            id=str(row["filter_id"]),
+            id=identifier(row["filter_id"]),
             title=str(row.get("title") or ""),
             question=str(row.get("question") or row.get("description") or ""),
             type=str(row.get("type") or ""),
@@ -131,6 +129,15 @@ class WebhookSubscription:
     target_url: str
     is_enabled: bool
 
+    @classmethod
+    def read(cls, row: Mapping[str, Any]) -> "WebhookSubscription":
+        return cls(
+            id=identifier(row["id"]),
+            event_type=str(row["event_type"]),
+            target_url=str(row["target_url"]),
+            is_enabled=bool(row.get("is_enabled")),
+        )
+
 
 def read_time(value: Any) -> datetime | None:
     """A time of the service, which is UTC where it names no zone; None where there is none or it cannot be read."""
@@ -143,5 +150,20 @@ def read_time(value: Any) -> datetime | None:
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
+def identifier(value: Any) -> str:
+    """Raises ValueError for what nothing could be asked about."""
+    if not isinstance(value, (str, int)) or not str(value):
+        raise ValueError(f"{type(value).__name__} in place of an id")
+    return str(value)
+
+
+def whole(value: Any) -> int:
+    """Pence, or how many of something. Raises ValueError or TypeError for anything else: nothing is rounded here."""
+    number = int(value)
+    if isinstance(value, bool) or number != float(value):
+        raise ValueError(f"{value} is no whole number")
+    return number
+
+
 def _number(value: Any) -> int | None:
-    return None if value is None else int(value)
+    return None if value is None else whole(value)

@@ -4,11 +4,9 @@ Every function raises a ``ProlificError``. What is uncertain about the service i
 nowhere else.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Self
-
-import httpx
+from typing import Any, Self, TypeVar
 
 from studies.recruitment.answers import (
     BonusBatch,
@@ -16,11 +14,15 @@ from studies.recruitment.answers import (
     PanelStudyState,
     SubmissionState,
     WebhookSubscription,
+    identifier,
+    whole,
 )
 from studies.recruitment.errors import ProlificError
-from studies.recruitment.http import Connection, Repeat
+from studies.recruitment.http import Connection, Repeat, understood
 from studies.recruitment.money import bonus_line
 from studies.recruitment.payloads import MOST_APPROVALS, MOST_BONUSES, rejection_problems
+
+Value = TypeVar("Value")
 
 
 class ProlificClient:
@@ -39,55 +41,49 @@ class ProlificClient:
 
     def account(self) -> Mapping[str, Any]:
         """Whose token it is: the cheapest way to find out whether it works."""
-        return self._get("reading the account", "/api/v1/users/me/")
+        return self._get("reading the account", "/api/v1/users/me/", dict)
 
     def workspaces(self) -> Iterator[Mapping[str, Any]]:
         """Workspaces the account may use: ``id``, ``title``, ..."""
-        return self._connection.rows("listing workspaces", "/api/v1/workspaces/")
+        return self._connection.rows("listing workspaces", "/api/v1/workspaces/", dict)
 
     # --- Filters and cost -------------------------------------------------------------------------------------
 
     def filters(self, workspace_id: str) -> list[PanelFilter]:
         """All prescreeners, with their choices."""
-        rows = self._connection.rows(
-            "listing filters", "/api/v1/filters/", params={"workspace_id": workspace_id}, key="filter_id"
-        )
-        return [PanelFilter.read(row) for row in rows]
+        path, params = "/api/v1/filters/", {"workspace_id": workspace_id}
+        return list(self._connection.rows("listing filters", path, PanelFilter.read, params=params, key="filter_id"))
 
     def eligible_count(self, filters: Sequence[Mapping[str, Any]], workspace_id: str) -> int:
         """How many people the filters let in; 0 means fewer than 25."""
         body = {"filters": list(filters), "workspace_id": workspace_id}
-        answer = self._post("counting who is eligible", "/api/v1/eligibility-count/", body, Repeat.SAFE)
-        return int(answer["count"])
+        path = "/api/v1/eligibility-count/"
+        return self._post("counting who is eligible", path, body, lambda answer: whole(answer["count"]), Repeat.SAFE)
 
     def cost_minor(self, reward_minor: int, places: int) -> int:
         """What all places cost with fees and VAT, in minor units."""
         body = {"reward": reward_minor, "total_available_places": places}
-        answer = self._post("estimating the cost", "/api/v1/study-cost-calculator/", body, Repeat.SAFE)
-        return int(answer["total_cost"])
+        path = "/api/v1/study-cost-calculator/"
+        return self._post("estimating the cost", path, body, lambda answer: whole(answer["total_cost"]), Repeat.SAFE)
 
     # --- Studies ----------------------------------------------------------------------------------------------
 
     def create_study(self, payload: Mapping[str, Any]) -> PanelStudyState:
         """A draft; nobody sees it before it is published. Ambiguous where it may have been created."""
-        answer = self._post("creating the study", "/api/v1/studies/", payload, Repeat.IF_NOT_DONE)
-        return PanelStudyState.read(answer)
+        return self._post("creating the study", "/api/v1/studies/", payload, PanelStudyState.read, Repeat.IF_NOT_DONE)
 
     def studies(self, project_id: str = "") -> Iterator[PanelStudyState]:
         """All studies of a project, or of the account; to find one whose creation was answered by nothing."""
         path = f"/api/v1/projects/{project_id}/studies/" if project_id else "/api/v1/studies/"
-        return map(PanelStudyState.read, self._connection.rows("listing studies", path, by_page=True))
+        return self._connection.rows("listing studies", path, PanelStudyState.read, by_page=True)
 
     def study(self, study_id: str) -> PanelStudyState:
-        return PanelStudyState.read(self._get("reading the study", f"/api/v1/studies/{study_id}/"))
+        return self._get("reading the study", f"/api/v1/studies/{study_id}/", PanelStudyState.read)
 
     def update_study(self, study_id: str, changes: Mapping[str, Any]) -> PanelStudyState:
         """Set fields. Of a published study: places (only up), codes' slots, internal name, submissions_config."""
-        operation = "changing the study"
-        answer = self._connection.request(
-            operation, "PATCH", f"/api/v1/studies/{study_id}/", repeat=Repeat.SAFE, json=dict(changes)
-        )
-        return PanelStudyState.read(_body(operation, answer))
+        path = f"/api/v1/studies/{study_id}/"
+        return self._connection.ask("changing the study", "PATCH", path, PanelStudyState.read, json=dict(changes))
 
     def transition_study(self, study_id: str, action: str) -> None:
         """PUBLISH, PAUSE, START or STOP. Ambiguous where it may have been done: read the study."""
@@ -102,18 +98,16 @@ class ProlificClient:
 
     def submissions(self, study_id: str) -> Iterator[SubmissionState]:
         """All submissions of a study; without their bonuses."""
-        rows = self._connection.rows(
-            "listing submissions", "/api/v1/submissions/", params={"study": study_id}, by_page=True
+        return self._connection.rows(
+            "listing submissions",
+            "/api/v1/submissions/",
+            lambda row: SubmissionState.read(row, study_id=study_id),
+            params={"study": study_id},
+            by_page=True,
         )
-        return (SubmissionState.read(row, study_id=study_id) for row in rows)
 
     def submission(self, submission_id: str) -> SubmissionState:
-        return SubmissionState.read(self._get("reading a submission", f"/api/v1/submissions/{submission_id}/"))
-
-    def submission_counts(self, study_id: str) -> dict[str, int]:
-        """Submissions by the service's own word for their state, and ``TOTAL``."""
-        answer = self._get("counting submissions", f"/api/v1/studies/{study_id}/submissions/counts/")
-        return {str(status): int(count) for status, count in answer.items()}
+        return self._get("reading a submission", f"/api/v1/submissions/{submission_id}/", SubmissionState.read)
 
     def approve(self, submission_ids: Sequence[str]) -> None:
         """Approve up to 1,000 submissions, which pays their reward. Asynchronous; approving twice pays once."""
@@ -166,14 +160,8 @@ class ProlificClient:
             "study_id": study_id,
             "csv_bonuses": "\n".join(bonus_line(recipient, amount) for recipient, amount in amounts_major),
         }
-        answer = self._post("setting up bonuses", "/api/v1/submissions/bonus-payments/", body, Repeat.NEVER)
-        return BonusBatch(
-            id=str(answer["id"]),
-            amount_minor=int(answer["amount"]),
-            fees_minor=int(answer["fees"]),
-            vat_minor=int(answer["vat"]),
-            total_minor=int(answer["total_amount"]),
-        )
+        path = "/api/v1/submissions/bonus-payments/"
+        return self._post("setting up bonuses", path, body, BonusBatch.read, Repeat.NEVER)
 
     def pay_bonuses(self, batch_id: str) -> None:
         """Pay a batch. A second call pays a second time, so it is sent once and never again, whatever the answer.
@@ -186,69 +174,38 @@ class ProlificClient:
 
     # --- Webhooks ---------------------------------------------------------------------------------------------
 
-    def webhook_event_types(self) -> list[str]:
-        answer = self._get("listing event types", "/api/v1/hooks/event-types/")
-        rows: Any = answer if isinstance(answer, list) else answer.get("results", [])
-        return [str(row if isinstance(row, str) else row["event_type"]) for row in rows]
-
     def new_webhook_secret(self, workspace_id: str) -> str:
         """The key of the signatures; the workspace's earlier one is void from now on."""
-        body = {"workspace_id": workspace_id}
-        return str(self._post("making a webhook secret", "/api/v1/hooks/secrets/", body, Repeat.IF_NOT_DONE)["value"])
+        body, path = {"workspace_id": workspace_id}, "/api/v1/hooks/secrets/"
+        return self._post(
+            "making a webhook secret", path, body, lambda answer: identifier(answer["value"]), Repeat.IF_NOT_DONE
+        )
 
     def webhook_subscriptions(self, workspace_id: str) -> list[WebhookSubscription]:
-        rows = self._connection.rows(
-            "listing webhooks", "/api/v1/hooks/subscriptions/", params={"workspace_id": workspace_id}
-        )
-        return [
-            WebhookSubscription(
-                id=str(row["id"]),
-                event_type=str(row["event_type"]),
-                target_url=str(row["target_url"]),
-                is_enabled=bool(row.get("is_enabled")),
-            )
-            for row in rows
-        ]
+        path, params = "/api/v1/hooks/subscriptions/", {"workspace_id": workspace_id}
+        return list(self._connection.rows("listing webhooks", path, WebhookSubscription.read, params=params))
 
     def subscribe(self, workspace_id: str, event_type: str, target_url: str) -> None:
         """Have ``target_url`` told of events; the subscription is confirmed with the secret that its answer carries."""
-        operation = "subscribing to webhooks"
-        response = self._connection.request(
-            operation,
-            "POST",
-            "/api/v1/hooks/subscriptions/",
-            repeat=Repeat.IF_NOT_DONE,
-            json={"workspace_id": workspace_id, "event_type": event_type, "target_url": target_url},
-        )
+        operation, path = "subscribing to webhooks", "/api/v1/hooks/subscriptions/"
+        body = {"workspace_id": workspace_id, "event_type": event_type, "target_url": target_url}
+        response = self._connection.request(operation, "POST", path, repeat=Repeat.IF_NOT_DONE, json=body)
+        subscription_id = understood(operation, response, lambda answer: identifier(answer["id"]), Repeat.IF_NOT_DONE)
         secret = response.headers.get("X-Hook-Secret")
         if not secret:
             raise ProlificError(operation, text="The answer has no X-Hook-Secret, so it cannot be confirmed.")
-        self._post(
-            "confirming a webhook",
-            f"/api/v1/hooks/subscriptions/{response.json()['id']}/",
-            {"secret": secret},
-            Repeat.SAFE,
-        )
+        self._tell("confirming a webhook", f"{path}{subscription_id}/", {"secret": secret}, Repeat.SAFE)
 
     # --- Requests ---------------------------------------------------------------------------------------------
 
-    def _get(self, operation: str, path: str) -> Mapping[str, Any]:
-        return _body(operation, self._connection.request(operation, "GET", path, repeat=Repeat.SAFE))
+    def _get(self, operation: str, path: str, read: Callable[[Mapping[str, Any]], Value]) -> Value:
+        return self._connection.ask(operation, "GET", path, read)
 
-    def _post(self, operation: str, path: str, body: Any, repeat: Repeat) -> Mapping[str, Any]:
-        return _body(operation, self._connection.request(operation, "POST", path, repeat=repeat, json=body))
+    def _post(
+        self, operation: str, path: str, body: Any, read: Callable[[Mapping[str, Any]], Value], repeat: Repeat
+    ) -> Value:
+        return self._connection.ask(operation, "POST", path, read, repeat=repeat, json=body)
 
     def _tell(self, operation: str, path: str, body: Any, repeat: Repeat) -> None:
         """Without reading a good answer's body: whatever it says, it must not turn what was done into a failure."""
         self._connection.request(operation, "POST", path, repeat=repeat, json=body)
-
-
-def _body(operation: str, response: httpx.Response) -> Mapping[str, Any]:
-    """The JSON of a good answer; {} where it has none."""
-    if not response.content:
-        return {}
-    try:
-        body: Mapping[str, Any] = response.json()
-    except ValueError:
-        raise ProlificError(operation, status=response.status_code, text="The answer is no JSON.") from None
-    return body

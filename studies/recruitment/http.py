@@ -5,9 +5,10 @@ import random
 import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from enum import Enum
 from functools import cache
-from typing import Any
+from typing import Any, Generic, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 import httpx
@@ -25,6 +26,7 @@ from studies.recruitment.errors import (
 
 logger = logging.getLogger(__name__)
 
+Value = TypeVar("Value")
 TRIES = 5
 FIRST_WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 30.0
@@ -32,6 +34,7 @@ LONGEST_WAIT_SECONDS = 30.0
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
 # Client errors in name only: a request that took too long (408), or came too early (425).
 PASSING = {408, 425}
+LONGEST_EXCERPT = 300  # characters of a page that came in place of an answer
 MOST_PAGES = 1000  # a service whose pages never end must not hold a worker for ever
 
 
@@ -114,54 +117,118 @@ class Connection:
             return response
         raise _error(operation, response, repeat)
 
+    def ask(
+        self,
+        operation: str,
+        method: str,
+        path: str,
+        read: Callable[[Mapping[str, Any]], Value],
+        *,
+        repeat: Repeat = Repeat.SAFE,
+        json: Any = None,
+    ) -> Value:
+        """What ``read`` makes of the object in the good answer. Raises a ProlificError."""
+        response = self.request(operation, method, path, repeat=repeat, json=json)
+        return understood(operation, response, lambda body: read(_object(body)), repeat)
+
     def rows(
         self,
         operation: str,
         path: str,
+        read: Callable[[Mapping[str, Any]], Value],
         *,
         params: Mapping[str, Any] | None = None,
         key: str = "id",
         page_size: int = 100,
         by_page: bool = False,
-    ) -> Iterator[Mapping[str, Any]]:
-        """Every row of a list once, over all its pages.
+    ) -> Iterator[Value]:
+        """What ``read`` makes of every row of a list, each once, over all its pages.
 
         The service counts pages (``page``, ``page_size``) or rows (``limit``, ``offset``), by endpoint: ``by_page``.
         The address of the next page is followed where it is given.
         """
-        seen: set[str] = set()
+        seen: set[Any] = set()
         asked: dict[str, Any] = {**(params or {}), **({"page_size": page_size} if by_page else {"limit": page_size})}
         received = 0
         for number in range(1, MOST_PAGES + 1):
-            body = self.request(operation, "GET", path, repeat=Repeat.SAFE, params=asked).json()
-            rows = body if isinstance(body, list) else body.get("results", [])
-            received += len(rows)
-            for row in rows:
-                if row[key] not in seen:
-                    seen.add(row[key])
+            response = self.request(operation, "GET", path, repeat=Repeat.SAFE, params=asked)
+            page = understood(operation, response, lambda body: _Page.of(body, key, read))
+            received += len(page.rows)
+            for row_id, row in page.rows:
+                if row_id not in seen:
+                    seen.add(row_id)
                     yield row
-            if not rows or isinstance(body, list):
+            if not page.rows or page.is_whole_list:
                 return
-            if following := _next_query(body):
-                asked = following
+            if page.following:
+                asked = page.following
                 continue
-            count = (body.get("meta") or {}).get("count")
-            if "_links" in body or (len(rows) < page_size if count is None else received >= count):
+            if page.has_links or (len(page.rows) < page_size if page.count is None else received >= page.count):
                 return
             asked = {**asked, **({"page": number + 1} if by_page else {"offset": received})}
         raise ProlificError(operation, text=f"The list did not end after {MOST_PAGES} pages.")
+
+
+@dataclass(frozen=True)
+class _Page(Generic[Value]):
+    """A page of a list. ``following``: the query of the next page's address; only that, as the token must not follow
+    an address to another host.
+    """
+
+    rows: list[tuple[Any, Value]]  # with the value of the key by which each is known
+    is_whole_list: bool = False
+    following: dict[str, Any] | None = None
+    has_links: bool = False
+    count: int | None = None
+
+    @classmethod
+    def of(cls, body: Any, key: str, read: Callable[[Mapping[str, Any]], Value]) -> "_Page[Value]":
+        if isinstance(body, list):
+            return cls([(row[key], read(row)) for row in body], is_whole_list=True)
+        body = _object(body)
+        following = ((body.get("_links") or {}).get("next") or {}).get("href")
+        count = (body.get("meta") or {}).get("count")
+        return cls(
+            rows=[(row[key], read(row)) for row in body["results"]],
+            following=dict(parse_qsl(urlsplit(following).query)) if following else None,
+            has_links="_links" in body,
+            count=None if count is None else int(count),
+        )
+
+
+def understood(
+    operation: str, response: httpx.Response, read: Callable[[Any], Value], repeat: Repeat = Repeat.SAFE
+) -> Value:
+    """What ``read`` makes of the JSON of a good answer. One that it can make nothing of is a failure of the service.
+
+    It was asked all the same: where that must not be repeated, nobody knows what it has done.
+    """
+    kind = ProlificError if repeat == Repeat.SAFE else Ambiguous
+    status = response.status_code
+    try:
+        body = response.json()
+    except ValueError:
+        text = f"The answer is no JSON: {response.text.strip()[:LONGEST_EXCERPT] or 'it is empty'}"
+        raise kind(operation, status=status, text=text) from None
+    try:
+        return read(body)
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+        # Only words of an error are shown, and no other content: it may hold what is not to be kept, as IP addresses.
+        said = error_text(body, "")
+        text = f"The answer has another form than expected ({type(error).__name__}: {error}). {said}".rstrip()
+        raise kind(operation, status=status, text=text) from None
+
+
+def _object(body: Any) -> Mapping[str, Any]:
+    if not isinstance(body, dict):
+        raise TypeError(f"{type(body).__name__} in place of an object")
+    return body
 
 
 @cache
 def _certificates() -> ssl.SSLContext:
     """Read once: it takes longer than many a request."""
     return httpx.create_ssl_context()
-
-
-def _next_query(body: Mapping[str, Any]) -> dict[str, str] | None:
-    """The query of the next page's address; only that, as the token must not follow an address to another host."""
-    following = ((body.get("_links") or {}).get("next") or {}).get("href")
-    return dict(parse_qsl(urlsplit(following).query)) if following else None
 
 
 def _lost_answer(operation: str, repeat: Repeat) -> ProlificError:

@@ -134,9 +134,7 @@ def _owed(standing: Standing, terms: Terms) -> list[Instruction]:
     read = meaning(standing.status, standing.entered_code, standing.here, bonuses_of(standing, terms))
     outcome = standing.here.outcome
     due = _due(standing, terms)
-    # A decision holds for the reason that it was made for, and no other; and as long as it is offered there.
-    holds = read.reason and read.reason == standing.settled_reason and standing.settled_with in read.offers
-    decided = standing.settled_with if holds else ""
+    decided = standing.settled_with if read.is_settled(standing.settled_reason, standing.settled_with) else ""
     is_waiting = standing.status == SubmissionStatus.AWAITING_REVIEW
     lacking = _bonus(due - terms.reward_minor, f"{_named(outcome)}; the reward is less than what is due")
     if decided == Offer.APPROVE and is_waiting:

@@ -41,6 +41,7 @@ class Reason(StrEnum):
     BONUS_BY_HAND = "bonus_by_hand"
     PAID_TWICE = "paid_twice"
     PAID_IN_PART = "paid_in_part"
+    OTHER_PERSON = "other_person"
 
     @property
     def label(self) -> str:
@@ -59,6 +60,7 @@ class Reason(StrEnum):
             Reason.BONUS_BY_HAND: "A bonus is due, and one was paid by hand",
             Reason.PAID_TWICE: "Paid on Prolific on top of a bonus",
             Reason.PAID_IN_PART: "Paid in part on Prolific",
+            Reason.OTHER_PERSON: "Came here with somebody else’s id",
         }[self]
 
 
@@ -82,11 +84,15 @@ class Offer(StrEnum):
 
 @dataclass(frozen=True)
 class Here:
-    """What the person did here. ``outcome`` None: not ended; ``code``: the one shown at the end."""
+    """What the person did here. ``outcome`` None: not ended; ``code``: the one shown at the end.
+
+    ``is_other_person``: the link that they opened named somebody else than the panel says has the submission.
+    """
 
     arrived: bool
     outcome: Outcome | None = None
     code: str = ""
+    is_other_person: bool = False
 
 
 ABSENT = Here(arrived=False)
@@ -118,10 +124,20 @@ class Meaning:
     reason: Reason | None = None
     offers: tuple[Offer, ...] = ()
 
+    def is_settled(self, reason: str, decision: str) -> bool:
+        """Whether this decision holds: for the reason that it was made for, and no other; and as long as it is offered.
+
+        One that does not is put before a person again; pay and the queue of decisions ask the same, so that nobody
+        falls between them.
+        """
+        return self.reason is not None and self.reason == reason and decision in self.offers
+
 
 def meaning(status: SubmissionStatus, entered_code: str, here: Here, bonuses: Bonuses = NO_BONUSES) -> Meaning:
     """What the panel's state, what happened here, and the bonuses so far mean together."""
     read = _by_state(status, entered_code, here)
+    if here.is_other_person:
+        read = _by_other_person(status, read)
     if status == SubmissionStatus.AWAITING_REVIEW:
         if bonuses.too_much or bonuses.by_hand:
             offers = (Offer.REQUEST_RETURN, Offer.APPROVE, Offer.NOTHING)
@@ -162,6 +178,18 @@ def _by_state(status: SubmissionStatus, entered_code: str, here: Here) -> Meanin
             return _left(Reason.TIMED_OUT_AFTER_END, here)
         case SubmissionStatus.UNKNOWN:
             return Meaning(False, Pay.ASK, Reason.UNKNOWN_STATE, (Offer.NOTHING,))
+
+
+def _by_other_person(status: SubmissionStatus, read: Meaning) -> Meaning:
+    """Whoever is paid, a person first says whether it is for what was done here; links can be edited and passed on."""
+    if status == SubmissionStatus.AWAITING_REVIEW:
+        offers = (Offer.REQUEST_RETURN, Offer.APPROVE, Offer.NOTHING)
+        return Meaning(False, Pay.ASK, Reason.OTHER_PERSON, offers)
+    if status in {SubmissionStatus.RETURNED, SubmissionStatus.TIMED_OUT} and read.pay in {Pay.DUE, Pay.ASK}:
+        return Meaning(read.frees_place, Pay.ASK, Reason.OTHER_PERSON, (Offer.BONUS, Offer.NOTHING))
+    if read.pay == Pay.DONE and read.reason is None:
+        return Meaning(read.frees_place, Pay.DONE, Reason.OTHER_PERSON, (Offer.NOTHING,))
+    return read
 
 
 def _submitted(entered_code: str, here: Here) -> Meaning:

@@ -3,9 +3,7 @@
 import base64
 import hashlib
 import hmac
-from datetime import UTC, datetime
-
-from studies.recruitment.answers import read_time
+from datetime import datetime
 
 OLDEST_SECONDS = 300
 
@@ -22,11 +20,3 @@ def signature_is_good(secret: str, *, timestamp: str, body: bytes, signature: st
     if not hmac.compare_digest(base64.b64encode(digest).decode(), signature):
         return False
     return abs(now.timestamp() - int(timestamp)) <= OLDEST_SECONDS
-
-
-def sent_at(header: str) -> datetime | None:
-    """The time in X-Timestamp, seconds since 1970 or ISO 8601; None where it cannot be read."""
-    try:
-        return datetime.fromtimestamp(float(header), UTC)
-    except (ValueError, OverflowError, OSError):
-        return read_time(header)

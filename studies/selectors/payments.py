@@ -7,33 +7,32 @@ from datetime import datetime
 from django.db.models import Q, QuerySet, Sum
 
 from studies.flow import Outcome
-from studies.models import BonusBatch, PanelStudy, Payment, PaymentRun, PaymentState, Submission
+from studies.models import PanelStudy, Payment, PaymentRun, PaymentState, Submission
 from studies.models.payments import ASKED_FOR, NOT_LIVE, OPEN_STATES, PERHAPS_DONE
 from studies.pay import amount_due
 from studies.recruitment.money import to_minor
-from studies.recruitment.payloads import ScreenOutPay
+from studies.recruitment.payloads import fixed_screen_out
 from studies.recruitment.payments import Instruction, Standing, Terms, Way, bonuses_of, instructions
 from studies.recruitment.review import NO_BONUSES, Bonuses
 from studies.recruitment.statuses import SubmissionStatus
-from studies.selectors.recruitment import here
+from studies.selectors.recruitment import here, screen_outs
 
-CHECKS = {Outcome.COLOUR_CHECK_FAILED: "plate_count", Outcome.COMPREHENSION_FAILED: "comprehension_pair_count"}
+# The state that shows that it was done.
+VERDICTS = {Way.APPROVE: SubmissionStatus.APPROVED, Way.REJECT: SubmissionStatus.REJECTED}
 
 
 def terms_of(panel_study: PanelStudy) -> Terms:
     study = panel_study.study
     due = {outcome: to_minor(amount_due(outcome, study.rates)) for outcome in Outcome}
-    screen_outs = [due[outcome] for outcome, count in CHECKS.items() if getattr(study, count)]
-    is_fixed = panel_study.screen_out_pay == ScreenOutPay.FIXED and bool(screen_outs)
-    # The same choice as payloads.fixed_screen_out: the service takes one amount, and it is the smallest.
-    return Terms(panel_study.reward_minor, due, min(screen_outs) if is_fixed else 0)
+    fixed = fixed_screen_out(panel_study.screen_out_pay, screen_outs(study))
+    return Terms(panel_study.reward_minor, due, due[fixed] if fixed else 0)
 
 
 def standing_of(submission: Submission) -> Standing:
     return Standing(
         status=SubmissionStatus(submission.status),
         entered_code=submission.entered_code,
-        here=here(submission.participation),
+        here=here(submission),
         settled_reason=submission.settled_reason,
         settled_with=submission.settled_with,
         return_requested=submission.return_requested,
@@ -70,7 +69,9 @@ def dealt_with(submission: Submission, *, beside: Payment | None = None) -> dict
 
 def with_participations(submissions: QuerySet[Submission]) -> QuerySet[Submission]:
     """With all that ``standing_of`` and ``dealt_with`` read."""
-    return submissions.select_related("participation__completion_code").prefetch_related("payments")
+    return submissions.select_related("participation__completion_code", "participation__identity").prefetch_related(
+        "payments"
+    )
 
 
 def due_now(panel_study: PanelStudy) -> list[tuple[Submission, Instruction]]:
@@ -157,10 +158,16 @@ def runs_to_work_on() -> QuerySet[PaymentRun]:
     return PaymentRun.objects.filter(confirmed_at__isnull=False, finished_at__isnull=True)
 
 
-def unclear_batches(run: PaymentRun, asked_before: datetime) -> QuerySet[BonusBatch]:
-    """Bonuses asked for so long ago that the service would show them, and that it neither showed nor refused."""
-    return run.batches.filter(pay_requested_at__lt=asked_before, payments__state__in=ASKED_FOR).distinct()
+def unclear_bonuses(run: PaymentRun, asked_before: datetime) -> QuerySet[Payment]:
+    """Asked for so long ago that the service would show them, and it neither showed nor refused them."""
+    return run.payments.filter(batch__pay_requested_at__lt=asked_before, way=Way.BONUS, state__in=ASKED_FOR)
 
 
-def open_payments(run: PaymentRun) -> QuerySet[Payment]:
-    return run.payments.filter(state__in=OPEN_STATES)
+def unseen_verdicts(run: PaymentRun, asked_before: datetime) -> QuerySet[Payment]:
+    """Approvals and rejections that were asked for long ago, and that no submission shows."""
+    return run.payments.filter(claimed_at__lt=asked_before, way__in=VERDICTS, state__in=ASKED_FOR)
+
+
+def open_payments(run: PaymentRun, *ways: Way) -> QuerySet[Payment]:
+    """Of these ways."""
+    return run.payments.filter(way__in=ways, state__in=OPEN_STATES).select_related("submission", "batch")

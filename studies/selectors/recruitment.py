@@ -1,25 +1,40 @@
 """How recruitment stands: submissions beside participations, what waits for a person, what is to be read again."""
 
 from datetime import datetime
+from decimal import Decimal
 
 from django.db.models import Count, Q, QuerySet
 
 from studies.flow import Outcome
-from studies.models import PanelStudy, Participation, Submission, WebhookEvent
+from studies.models import PanelStudy, Study, Submission, WebhookEvent
+from studies.pay import amount_due
 from studies.recruitment.review import ABSENT, Here
 from studies.recruitment.statuses import PanelStudyStatus, SubmissionStatus
 
 
-def here(participation: Participation | None) -> Here:
-    """What the person of a submission did here."""
+def here(submission: Submission) -> Here:
+    """What the person of a submission did here, and whether it is the person whom the panel names."""
+    participation = submission.participation
     if participation is None:
         return ABSENT
     code = participation.completion_code
+    identity = getattr(participation, "identity", None)
+    named = {submission.participant_id, identity.participant_id if identity else ""} - {""}
     return Here(
         arrived=True,
         outcome=Outcome(participation.outcome) if participation.outcome else None,
         code=code.code if code else "",
+        is_other_person=len(named) > 1,
     )
+
+
+def screen_outs(study: Study) -> dict[Outcome, Decimal]:
+    """What is due to who fails a check before the main study, for the checks that the study has."""
+    checks = {
+        Outcome.COLOUR_CHECK_FAILED: study.plate_count,
+        Outcome.COMPREHENSION_FAILED: study.comprehension_pair_count,
+    }
+    return {outcome: amount_due(outcome, study.rates) for outcome, count in checks.items() if count}
 
 
 def submissions_to_review() -> QuerySet[Submission]:

@@ -26,6 +26,10 @@ class SessionOfOtherKind(Exception):
     """The session has taken part, but as a test, and this is none; or the other way round."""
 
 
+class SessionOfAnother(Exception):
+    """The session has taken part, as somebody else: a parameter that is the same for several people is no session."""
+
+
 def refuse_unless_open(study: Study, kind: str) -> None:
     status = study.status
     open_states = {StudyStatus.RUNNING}

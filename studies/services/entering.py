@@ -28,7 +28,13 @@ from studies.models import (
 from studies.models.study import new_token
 from studies.protocols import Material
 from studies.selectors import may_begin_again, places_left, study_text
-from studies.services.admission import AlreadyTookPart, SessionOfOtherKind, StudyFull, refuse_unless_open
+from studies.services.admission import (
+    AlreadyTookPart,
+    SessionOfAnother,
+    SessionOfOtherKind,
+    StudyFull,
+    refuse_unless_open,
+)
 from studies.services.allocation import allocate_dataset, extend_lease, lock_study
 from studies.services.pointer import InvalidAnswer, locked_participation, move, record, save_seen, small_number
 from studies.services.time_out import replace_participation
@@ -60,7 +66,8 @@ def enter_study(study: Study, *, kind: str, participant_id: str = "", session_id
     ``kind`` is a ParticipationKind. ``session_id`` is the panel's; empty for a link without one, and then a random
     one is made. A known session may always come back, whatever the state of the study. A new one needs a running
     study (a test or preview session: one that is ready, running or paused) with a free place, else StudyNotOpen or
-    StudyFull is raised. One that is known as of another kind is refused: SessionOfOtherKind.
+    StudyFull is raised. One that is known as of another kind, or as somebody else's, is refused: SessionOfOtherKind,
+    SessionOfAnother.
 
     Who came by a direct link and ended before the consent (declined, or timed out) begins again, if somebody new could.
 
@@ -72,13 +79,13 @@ def enter_study(study: Study, *, kind: str, participant_id: str = "", session_id
     if len(participant_id) > LONGEST_ID or len(session_id) > LONGEST_ID:
         raise InvalidAnswer(f"Participant and session ids have at most {LONGEST_ID} characters.")
     session_id = session_id or secrets.token_hex(16)
-    if existing := _of_session(study, session_id, kind):
+    if existing := _of_session(study, session_id, participant_id, kind):
         return _welcome_back(existing)
     try:
         entered = _enter_anew(study, kind, participant_id, session_id)
     except IntegrityError:
         # The same session arrived twice at the same moment; the other one was faster.
-        if existing := _of_session(study, session_id, kind):
+        if existing := _of_session(study, session_id, participant_id, kind):
             return existing
         raise
     if entered is None:
@@ -92,7 +99,7 @@ def _enter_anew(study: Study, kind: str, participant_id: str, session_id: str) -
         if kind == ParticipationKind.REAL and participant_id:
             # One arrival at a time, so that two sessions of one person cannot both find no other.
             study = lock_study(study.pk)
-            if existing := _of_session(study, session_id, kind):
+            if existing := _of_session(study, session_id, participant_id, kind):
                 return existing
             refuse_unless_open(study, kind)
             if _end_earlier_sessions(study, participant_id):
@@ -113,16 +120,19 @@ def refuse_newcomers(study: Study, kind: str) -> None:
         raise StudyFull
 
 
-def _of_session(study: Study, session_id: str, kind: str) -> Participation | None:
+def _of_session(study: Study, session_id: str, participant_id: str, kind: str) -> Participation | None:
+    """The participation of the session, if there is one. It is given to nobody but the person who began it."""
     found: Participation | None = _OF_SESSION.first(study.pk, session_id)
     if found is not None and found.kind != kind:
         raise SessionOfOtherKind
+    if found is not None and found.identity.participant_id != participant_id:
+        raise SessionOfAnother
     return found
 
 
 _OF_SESSION = PreparedQuery(
     lambda study_id, session_id: (
-        Participation.objects.select_related("study")
+        Participation.objects.select_related("study", "identity")
         .filter(identity__study=study_id, identity__session_id=session_id)
         .order_by()
     ),

@@ -1,6 +1,12 @@
 """A participant's way through a study, as the pages call it."""
 
-from studies.services.admission import AlreadyTookPart, SessionOfOtherKind, StudyFull, StudyNotOpen
+from studies.services.admission import (
+    AlreadyTookPart,
+    SessionOfAnother,
+    SessionOfOtherKind,
+    StudyFull,
+    StudyNotOpen,
+)
 from studies.services.answers import (
     answer_pair,
     answer_plate,
@@ -26,6 +32,7 @@ __all__ = [
     "InvalidAnswer",
     "OutOfTurn",
     "Session",
+    "SessionOfAnother",
     "SessionOfOtherKind",
     "StudyFull",
     "StudyNotOpen",

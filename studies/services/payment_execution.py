@@ -3,6 +3,8 @@
 ``execute`` may be called again at any time, by several workers, and after a worker was killed anywhere in it. It only
 does what is certain not to have been done:
 
+- Before anything is asked for, the submission is read again, and what is no longer due is given up: hours may lie
+  between preparation and this, and only a submission read by itself shows the bonuses that somebody paid by hand.
 - Approving, rejecting: doing it twice is doing it once there, so it is repeated until the service's state shows it.
 - Asking to return: every request is a message. Claimed before the call; after an answer that was lost, repeated only
   if the submission does not show that it was asked for, as who is not asked waits for ever.
@@ -15,37 +17,56 @@ No database transaction is open while the service is asked.
 """
 
 import logging
-from collections.abc import Sequence
-from datetime import timedelta
-from typing import Any
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from studies.models import BonusBatch, Payment, PaymentRun, PaymentState, Submission
+from studies.models import BonusBatch, Payment, PaymentRun, PaymentState
 from studies.models.payments import ASKED_FOR, OPEN_STATES
-from studies.recruitment.answers import SubmissionState
 from studies.recruitment.client import ProlificClient
-from studies.recruitment.errors import Ambiguous, NotFound, ProlificError, Refused
+from studies.recruitment.errors import Ambiguous, ProlificError, Refused
 from studies.recruitment.money import to_major
-from studies.recruitment.payloads import MOST_APPROVALS, MOST_BONUSES
-from studies.recruitment.payments import Way, instructions
-from studies.recruitment.review import Offer, Reason
+from studies.recruitment.payloads import MOST_BONUSES
+from studies.recruitment.payments import Way, bonuses_of, instructions
 from studies.recruitment.statuses import SubmissionStatus
-from studies.selectors.payments import dealt_with, standing_of, terms_of, unclear_batches, with_participations
+from studies.selectors.payments import (
+    VERDICTS,
+    dealt_with,
+    open_payments,
+    standing_of,
+    terms_of,
+    unclear_bonuses,
+    unseen_verdicts,
+)
+from studies.services.payment_steps import (
+    claim,
+    done,
+    equal_bonuses,
+    fail,
+    lock,
+    move,
+    note,
+    note_equal_bonuses,
+    of_batch,
+    read_there,
+    release,
+)
 from studies.services.payments import PaymentRefused
-from studies.services.pointer import record
 from studies.services.recruitment import RecruitmentError, client_of
 from studies.services.recruitment_sync import apply
 
 logger = logging.getLogger(__name__)
 
 RETURN_REASON = "The study ended early for you. Please return your submission; your time is then paid as a bonus."
+# Fewer than the service takes: each is read before, so that what was read is fresh, and few are read anew where the
+# service is away in the middle.
+APPROVED_TOGETHER = 100
 # Longer than any call; what was claimed before that is in nobody's hands any more.
 CALL_TAKES = timedelta(minutes=5)
 UNKNOWN_THERE = "Prolific knows no such submission."
-VERDICTS = {Way.APPROVE: SubmissionStatus.APPROVED, Way.REJECT: SubmissionStatus.REJECTED}
 
 
 def execute(run_id: int) -> None:
@@ -63,6 +84,12 @@ def execute(run_id: int) -> None:
     except (ProlificError, RecruitmentError) as failure:
         logger.warning("%s is not finished: %s", run, failure)
         error = failure.text if isinstance(failure, ProlificError) else str(failure)
+    except Exception as failure:
+        # A mistake of ours. Whoever looks at the run learns of it, and no payment is taken for done or given up.
+        PaymentRun.objects.filter(pk=run.pk).update(
+            error=f"It stopped for an unexpected reason ({type(failure).__name__}), which the log describes."
+        )
+        raise
     _finish(run, error or _unseen_verdicts(run))
 
 
@@ -73,20 +100,56 @@ def _finish(run: PaymentRun, error: str) -> None:
     run.save(update_fields=["error", "finished_at"])
 
 
+# --- What is still due ----------------------------------------------------------------------------------------
+
+
+def _is_still_due(client: ProlificClient, run: PaymentRun, payment: Payment) -> bool:
+    """Read the submission anew; give the payment up if it is no longer due, or somebody else has paid it.
+
+    What was asked for without an answer may have been done, so it is not given up, only not asked for again. What the
+    service has taken on is not judged: its own state will say.
+    """
+    if payment.state == PaymentState.SENT:
+        return True
+    submission = read_there(client, run, payment)
+    way = Way(payment.way)
+    if submission is None:
+        _give_up(run, payment, UNKNOWN_THERE)
+        return False
+    if submission.status == VERDICTS.get(way):
+        done(payment)
+        return False
+    standing, terms = standing_of(submission), terms_of(run.panel_study)
+    due = instructions(standing, terms, already=dealt_with(submission, beside=payment))
+    amounts = {one.way: one.amount_minor for one in due}
+    if amounts.get(way) == payment.amount_minor or (way == Way.REJECT and Way.APPROVE in amounts):
+        return True
+    if bonuses_of(standing, terms).by_hand:
+        text = "Prolific shows a bonus that was not paid from here: look at it there first."
+    elif way == Way.RETURN and submission.return_requested:
+        text = "They have been asked to return it already."
+    else:
+        text = f"It is no longer due: the submission is “{submission.get_status_display()}”."
+    _give_up(run, payment, text)
+    return False
+
+
 # --- Approving and rejecting ----------------------------------------------------------------------------------
 
 
 def _give_verdicts(client: ProlificClient, run: PaymentRun) -> None:
-    if not _of(run, *VERDICTS).exists():
+    if not open_payments(run, *VERDICTS).exists():
         return
     _see_verdicts(client, run)
-    waiting = list(_of(run, *VERDICTS))
-    for payment in waiting:
-        if payment.way == Way.REJECT:
+    for payment in open_payments(run, Way.REJECT):
+        if _is_still_due(client, run, payment):
             _give_one(client, run, payment)
-    approvals = [payment for payment in waiting if payment.way == Way.APPROVE]
-    for start in range(0, len(approvals), MOST_APPROVALS):
-        _approve(client, run, approvals[start : start + MOST_APPROVALS])
+    approvals = list(open_payments(run, Way.APPROVE).values_list("id", flat=True))
+    for start in range(0, len(approvals), APPROVED_TOGETHER):
+        # As they are now: another worker may have got further.
+        part = open_payments(run, Way.APPROVE).filter(pk__in=approvals[start : start + APPROVED_TOGETHER])
+        if still_due := [payment for payment in part if _is_still_due(client, run, payment)]:
+            _approve(client, run, still_due)
     _see_verdicts(client, run)
 
 
@@ -94,12 +157,12 @@ def _see_verdicts(client: ProlificClient, run: PaymentRun) -> None:
     """Read how all submissions stand: close what is as it should be, and give up what can no longer become so."""
     asked_at = timezone.now()
     states = {state.id: state for state in client.submissions(run.panel_study.panel_id)}
-    for payment in _of(run, *VERDICTS):
+    for payment in open_payments(run, *VERDICTS):
         state = states.get(payment.submission.submission_id)
         if state is None:
-            submission = _read(client, run, payment)
+            submission = read_there(client, run, payment)
             if submission is None:
-                _fail([payment], OPEN_STATES, UNKNOWN_THERE)
+                fail([payment], OPEN_STATES, UNKNOWN_THERE)
                 continue
             status = SubmissionStatus(submission.status)
         else:
@@ -109,23 +172,22 @@ def _see_verdicts(client: ProlificClient, run: PaymentRun) -> None:
         if state is not None:
             apply(run.panel_study, state, asked_at)
         if status == VERDICTS[Way(payment.way)]:
-            _done(payment)
+            done(payment)
         else:
             text = f"On Prolific the submission is “{status.label}”, so it was left as it is."
-            _fail([payment], OPEN_STATES, text)
+            fail([payment], OPEN_STATES, text)
 
 
 def _unseen_verdicts(run: PaymentRun) -> str:
     """For people: what is asked for again and again and never shows; empty where there is none."""
-    unseen = run.payments.filter(way__in=VERDICTS, state__in=ASKED_FOR)
-    count = unseen.filter(claimed_at__lt=settled_before()).count()
+    count = unseen_verdicts(run, settled_before()).count()
     return (
         f"Prolific was asked long ago to approve or reject, and does not show it: {count}. Look there." if count else ""
     )
 
 
 def _approve(client: ProlificClient, run: PaymentRun, payments: Sequence[Payment]) -> None:
-    _claim(payments)
+    claim(payments)
     try:
         client.approve([payment.submission.submission_id for payment in payments])
     except Refused as error:
@@ -134,11 +196,11 @@ def _approve(client: ProlificClient, run: PaymentRun, payments: Sequence[Payment
         for payment in payments:
             _give_one(client, run, payment)
         return
-    _move(payments, PaymentState.CLAIMED, PaymentState.SENT)
+    move(payments, PaymentState.CLAIMED, PaymentState.SENT)
 
 
 def _give_one(client: ProlificClient, run: PaymentRun, payment: Payment) -> None:
-    _claim([payment])
+    claim([payment])
     submission_id = payment.submission.submission_id
     try:
         if payment.way == Way.REJECT:
@@ -147,47 +209,49 @@ def _give_one(client: ProlificClient, run: PaymentRun, payment: Payment) -> None
             client.transition_submission(submission_id, "APPROVE")
     except Refused as error:
         # Perhaps because another worker has just had it done.
-        submission = _read(client, run, payment)
+        submission = read_there(client, run, payment)
         if submission is not None and submission.status == VERDICTS[Way(payment.way)]:
-            _done(payment)
-        else:
-            _fail([payment], [PaymentState.CLAIMED], error.text)
+            done(payment)
+        elif not fail([payment], [PaymentState.CLAIMED], error.text):
+            note([payment], error.text)  # it was taken on before: a person reads this, and may give it up
         return
-    _move([payment], PaymentState.CLAIMED, PaymentState.SENT)
+    move([payment], PaymentState.CLAIMED, PaymentState.SENT)
 
 
 # --- Asking for returns ---------------------------------------------------------------------------------------
 
 
 def _ask_for_returns(client: ProlificClient, run: PaymentRun) -> None:
-    for payment in _of(run, Way.RETURN):
+    for payment in open_payments(run, Way.RETURN):
         if payment.state == PaymentState.CLAIMED:
             if payment.claimed_at is None or payment.claimed_at > timezone.now() - CALL_TAKES:
                 continue  # another worker may be just asking
             if _was_asked_to_return(client, run, payment):
-                _done(payment)
+                done(payment)
                 continue
-            _move([payment], PaymentState.CLAIMED, PaymentState.PLANNED)
-        if not _claim([payment]):
+            if not release(payment):
+                continue  # another worker has taken it up
+            payment.refresh_from_db(fields=["state"])
+        if not _is_still_due(client, run, payment) or not claim([payment]):
             continue
         try:
             client.request_return(payment.submission.submission_id, [RETURN_REASON])
         except Refused as error:
-            _fail([payment], [PaymentState.CLAIMED], error.text)
+            fail([payment], [PaymentState.CLAIMED], error.text)
             continue
         except Ambiguous as error:
             logger.warning("%s; the submission is read before it is asked for again", error)
             if not _was_asked_to_return(client, run, payment):
                 continue  # or it shows late
         except ProlificError:
-            _move([payment], PaymentState.CLAIMED, PaymentState.PLANNED)
+            move([payment], PaymentState.CLAIMED, PaymentState.PLANNED)
             raise
-        _done(payment)
+        done(payment)
 
 
 def _was_asked_to_return(client: ProlificClient, run: PaymentRun, payment: Payment) -> bool:
     """Whether the submission shows it, or there is nothing to return any more."""
-    submission = _read(client, run, payment)
+    submission = read_there(client, run, payment)
     return submission is None or submission.return_requested or submission.status != SubmissionStatus.AWAITING_REVIEW
 
 
@@ -195,50 +259,31 @@ def _was_asked_to_return(client: ProlificClient, run: PaymentRun, payment: Payme
 
 
 def _pay_bonuses(client: ProlificClient, run: PaymentRun) -> None:
-    _refuse_changed(client, run)
+    # Also those set up in a batch: hours may pass before the service can be asked to pay it.
+    for payment in open_payments(run, Way.BONUS).filter(state=PaymentState.PLANNED):
+        _is_still_due(client, run, payment)
     _divide(run)
     for batch in run.batches.filter(pay_requested_at__isnull=True, payments__state=PaymentState.PLANNED).distinct():
         if batch.batch_id or _set_up(client, batch):
             _pay(client, batch)
 
 
-def _refuse_changed(client: ProlificClient, run: PaymentRun) -> None:
-    """Read each submission anew, and give up bonuses that are no longer due or were paid by somebody else.
-
-    Also those set up in a batch: hours may pass before the service can be asked to pay it.
-    """
-    terms = terms_of(run.panel_study)
-    for payment in _of(run, Way.BONUS).filter(state=PaymentState.PLANNED):
-        submission = _read(client, run, payment)
-        if submission is None:
-            _give_up(run, payment, UNKNOWN_THERE)
-            continue
-        amounts = {
-            one.way: one.amount_minor
-            for one in instructions(standing_of(submission), terms, already=dealt_with(submission, beside=payment))
-        }
-        if amounts.get(Way.BONUS) == payment.amount_minor:
-            continue
-        if submission.bonuses_minor:
-            _give_up(run, payment, "Prolific shows a bonus that was not paid from here: look at it there first.")
-        else:
-            _give_up(run, payment, f"It is no longer due: the submission is “{submission.get_status_display()}”.")
-
-
 def _give_up(run: PaymentRun, payment: Payment, text: str) -> None:
     """Before it is asked for. A batch that was set up with it is set up anew without it."""
     with transaction.atomic():
-        _lock(run)
-        if _fail([payment], [PaymentState.PLANNED], text):
+        lock(run)
+        if fail([payment], [PaymentState.PLANNED], text):
             run.batches.filter(payments=payment.pk).update(batch_id="", total_minor=None)
 
 
 def _divide(run: PaymentRun) -> None:
     """Put bonuses into batches of what the service takes at once."""
     with transaction.atomic():
-        _lock(run)
+        lock(run)
         free = list(
-            _of(run, Way.BONUS).filter(state=PaymentState.PLANNED, batch__isnull=True).values_list("id", flat=True)
+            open_payments(run, Way.BONUS)
+            .filter(state=PaymentState.PLANNED, batch__isnull=True)
+            .values_list("id", flat=True)
         )
         for start in range(0, len(free), MOST_BONUSES):
             _new_batch(run, free[start : start + MOST_BONUSES])
@@ -252,7 +297,7 @@ def _new_batch(run: PaymentRun, payment_ids: Sequence[int]) -> BonusBatch:
 
 def _set_up(client: ProlificClient, batch: BonusBatch) -> bool:
     """Have the service prepare the batch, which pays nothing. False: it will not be paid, or not in this batch."""
-    payments = _of_batch(batch, PaymentState.PLANNED)
+    payments = of_batch(batch, PaymentState.PLANNED)
     if not payments:
         return False  # another worker was faster
     amounts = [(payment.submission.submission_id, to_major(payment.amount_minor)) for payment in payments]
@@ -275,8 +320,8 @@ def _set_up(client: ProlificClient, batch: BonusBatch) -> bool:
             _give_up(batch.run, payment, text)
         return False
     with transaction.atomic():
-        _lock(batch.run)
-        if _of_batch(batch, PaymentState.PLANNED) != payments:
+        lock(batch.run)
+        if of_batch(batch, PaymentState.PLANNED) != payments:
             return False  # set up with others than are in it now
         # Another worker may have been faster: then its batch is the one that is paid.
         BonusBatch.objects.filter(pk=batch.pk, batch_id="").update(batch_id=answer.id, total_minor=answer.total_minor)
@@ -287,34 +332,34 @@ def _set_up(client: ProlificClient, batch: BonusBatch) -> bool:
 def _split(batch: BonusBatch) -> list[BonusBatch]:
     """A batch for each of its payments; none where another worker has set it up or asked to pay it."""
     with transaction.atomic():
-        _lock(batch.run)
+        lock(batch.run)
         if not BonusBatch.objects.filter(pk=batch.pk, batch_id="").exists():
             return []
-        return [_new_batch(batch.run, [payment.pk]) for payment in _of_batch(batch, PaymentState.PLANNED)]
+        return [_new_batch(batch.run, [payment.pk]) for payment in of_batch(batch, PaymentState.PLANNED)]
 
 
 def _pay(client: ProlificClient, batch: BonusBatch) -> None:
     if not _claim_batch(batch):
         return
-    payments = _of_batch(batch, PaymentState.CLAIMED)
+    payments = of_batch(batch, PaymentState.CLAIMED)
     try:
         client.pay_bonuses(batch.batch_id)
     except Ambiguous as error:
         logger.warning("%s; the bonuses are read before anything else is done", error)
-        _note(payments, error.text)
+        note(payments, error.text)
         return
     except ProlificError as error:
         # Certainly not paid: refused, or never reached.
         with transaction.atomic():
             BonusBatch.objects.filter(pk=batch.pk).update(pay_requested_at=None)
             if isinstance(error, Refused):
-                _fail(payments, [PaymentState.CLAIMED], error.text)
+                fail(payments, [PaymentState.CLAIMED], error.text)
             else:
-                _move(payments, PaymentState.CLAIMED, PaymentState.PLANNED)
+                move(payments, PaymentState.CLAIMED, PaymentState.PLANNED)
         if not isinstance(error, Refused):
             raise
         return
-    _move(payments, PaymentState.CLAIMED, PaymentState.SENT)
+    move(payments, PaymentState.CLAIMED, PaymentState.SENT)
 
 
 def _claim_batch(batch: BonusBatch) -> bool:
@@ -323,118 +368,71 @@ def _claim_batch(batch: BonusBatch) -> bool:
     It is paid as it was set up: not where it has another id by now, or nothing is left in it.
     """
     with transaction.atomic():
-        _lock(batch.run)
-        planned = _of_batch(batch, PaymentState.PLANNED)
+        lock(batch.run)
+        planned = of_batch(batch, PaymentState.PLANNED)
         as_set_up = BonusBatch.objects.filter(pk=batch.pk, batch_id=batch.batch_id, pay_requested_at__isnull=True)
         if not planned or not as_set_up.update(pay_requested_at=timezone.now()):
             return False
-        _claim(planned)
+        note_equal_bonuses(planned)
+        claim(planned)
     return True
 
 
 def _see_what_was_paid(client: ProlificClient, run: PaymentRun) -> None:
-    """Look for the bonuses in the submissions. One that is there proves that its whole batch was taken on."""
-    for payment in _of(run, Way.BONUS).filter(state__in=ASKED_FOR):
-        submission = _read(client, run, payment)
-        if submission is not None and payment.amount_minor in (submission.bonuses_minor or []):
-            _done(payment)
+    """Look for the bonuses in the submissions. One that is there proves that its whole batch was taken on.
+
+    A bonus has no name by which it is known, so there must be one more of its amount than before it was asked for: the
+    earlier ones were paid by somebody else.
+    """
+    for payment in open_payments(run, Way.BONUS).filter(state__in=ASKED_FOR):
+        submission = read_there(client, run, payment)
+        if submission is not None and equal_bonuses(submission, payment) > payment.equal_before:
+            done(payment)
             if payment.batch is not None:
-                _move(_of_batch(payment.batch, PaymentState.CLAIMED), PaymentState.CLAIMED, PaymentState.SENT)
+                move(of_batch(payment.batch, PaymentState.CLAIMED), PaymentState.CLAIMED, PaymentState.SENT)
 
 
-def settled_before() -> Any:
+def settled_before() -> datetime:
     """Bonuses asked for before this are shown by the service by now, if it has paid them."""
     return timezone.now() - timedelta(minutes=settings.BONUS_SHOWS_WITHIN_MINUTES)
 
 
-def declare_unpaid(run: PaymentRun, by: str) -> int:
-    """A person says that the unclear bonuses were not paid; they are due again, in a new run. How many there are.
+def declare_unpaid(run: PaymentRun, by: str, *, seen: Collection[int]) -> int:
+    """A person says that unclear bonuses were not paid; they are due again, in a new run. How many there are.
 
-    The service is asked once more, and what it shows by now is not among them. Raises ProlificError, RecruitmentError,
-    and PaymentRefused where nothing is unclear.
+    ``seen``: the payments that were unclear on the page, as only those were looked for on Prolific. The service is
+    asked once more, and what it shows by now is not among them. Raises ProlificError, RecruitmentError, and
+    PaymentRefused where nothing of it is unclear.
     """
     with client_of(run.panel_study.workspace) as client:
         _see_what_was_paid(client, run)
     with transaction.atomic():
-        _lock(run)
-        batches = list(unclear_batches(run, settled_before()))
-        payments = list(_of(run, Way.BONUS).filter(batch__in=batches, state__in=ASKED_FOR))
+        lock(run)
+        payments = list(unclear_bonuses(run, settled_before()).filter(pk__in=seen))
         if not payments:
             raise PaymentRefused(
                 "Nothing is unclear any more: Prolific shows the bonuses, or they are too new to tell."
             )
-        _fail(payments, ASKED_FOR, f"Not paid, said {by}: Prolific showed no such bonus.")
+        fail(payments, ASKED_FOR, f"Not paid, said {by}: Prolific showed no such bonus.")
     _finish(run, "")
     return len(payments)
 
 
-# --- States ---------------------------------------------------------------------------------------------------
+def give_up_verdicts(run: PaymentRun, by: str, *, seen: Collection[int]) -> int:
+    """A person ends approvals and rejections that were asked for long ago and never show. How many there are.
 
-
-def _lock(run: PaymentRun) -> None:
-    """Until the transaction ends: what is in which batch, and whether it is asked for, changes by one at a time."""
-    PaymentRun.objects.select_for_update(of=("self",)).get(pk=run.pk)
-
-
-def _of(run: PaymentRun, *ways: Way) -> Any:
-    """Open payments of these ways."""
-    return run.payments.filter(way__in=ways, state__in=OPEN_STATES).select_related("submission", "batch")
-
-
-def _of_batch(batch: BonusBatch, state: PaymentState) -> list[Payment]:
-    return list(batch.payments.filter(state=state).select_related("submission"))
-
-
-def _read(client: ProlificClient, run: PaymentRun, payment: Payment) -> Submission | None:
-    """The submission as it stands there now, with its bonuses; None if there is no such submission."""
-    asked_at = timezone.now()
-    try:
-        state: SubmissionState = client.submission(payment.submission.submission_id)
-    except NotFound:
-        return None
-    apply(run.panel_study, state, asked_at)
-    return with_participations(Submission.objects.all()).get(pk=payment.submission_id)
-
-
-def _claim(payments: Sequence[Payment]) -> int:
-    """Committed before the call, so that a worker that is lost leaves a trace of it."""
-    ids = [payment.pk for payment in payments]
-    planned = Payment.objects.filter(pk__in=ids, state=PaymentState.PLANNED)
-    return planned.update(state=PaymentState.CLAIMED, claimed_at=timezone.now())
-
-
-def _move(payments: Sequence[Payment], before: PaymentState, after: PaymentState) -> None:
-    """Only from the state that is expected: another worker may have got further."""
-    ids = [payment.pk for payment in payments]
-    Payment.objects.filter(pk__in=ids, state=before).update(state=after)
-
-
-def _note(payments: Sequence[Payment], text: str) -> None:
-    Payment.objects.filter(pk__in=[payment.pk for payment in payments]).update(error=text)
-
-
-def _fail(payments: Sequence[Payment], before: Sequence[PaymentState], text: str) -> int:
-    """Only from the states that are expected. How many there were."""
-    ids = [payment.pk for payment in payments]
-    return Payment.objects.filter(pk__in=ids, state__in=before).update(state=PaymentState.FAILED, error=text)
-
-
-def _done(payment: Payment) -> None:
-    """The service's own state shows it. Put on record with the participation, once."""
+    ``seen``: those on the page. The service is asked once more how they stand. What still awaits review there is due
+    again, in a new run; approving twice pays once. Raises ProlificError, RecruitmentError, and PaymentRefused where
+    there is none.
+    """
+    with client_of(run.panel_study.workspace) as client:
+        _see_verdicts(client, run)
     with transaction.atomic():
-        moved = Payment.objects.filter(pk=payment.pk, state__in=OPEN_STATES).update(
-            state=PaymentState.DONE, done_at=timezone.now(), error=""
-        )
-        if not moved:
-            return
-        submission = Submission.objects.select_related("participation").get(pk=payment.submission_id)
-        if payment.way == Way.REJECT:
-            # Our own rejection is nothing that somebody has to look at.
-            submission.settled_reason, submission.settled_with = Reason.REJECTED_ELSEWHERE, Offer.NOTHING
-            submission.settled_by = payment.run.confirmed_by.get_username() if payment.run.confirmed_by else ""
-            submission.settled_at, submission.review_reason = timezone.now(), ""
-            submission.save(
-                update_fields=["settled_reason", "settled_with", "settled_by", "settled_at", "review_reason"]
-            )
-        if submission.participation:
-            record(submission.participation, f"payment_{payment.way}", amount_minor=payment.amount_minor)
+        lock(run)
+        payments = list(unseen_verdicts(run, settled_before()).filter(pk__in=seen))
+        if not payments:
+            raise PaymentRefused("There is none any more: Prolific shows them, or they are too new to tell.")
+        for payment in payments:
+            fail([payment], ASKED_FOR, f"Given up by {by}: Prolific did not show it. {payment.error}".rstrip())
+    _finish(run, _unseen_verdicts(run))
+    return len(payments)

@@ -60,18 +60,34 @@ def prepare(panel_study: PanelStudy, prepared_by: User) -> PaymentRun:
 
 
 def _estimate_fees(run: PaymentRun) -> None:
-    """Ask the service's calculator what it adds to the reward; bonuses bear the same share, rounded up."""
+    """Ask the service's calculator what it adds to the reward; bonuses bear the same share, rounded up.
+
+    The run may be changed while it is asked: then the answer is no use, and whoever changed it asks too.
+    """
     reward = terms_of(run.panel_study).reward_minor
-    amount = sum(run.payments.filter(LIVE).values_list("amount_minor", flat=True))
-    run.fees_minor = None  # those of earlier amounts are of no use
+    amount = _amount(run)
     try:
         with client_of(run.panel_study.workspace) as client:
             with_fees = client.cost_minor(reward, 100)
     except (ProlificError, RecruitmentError) as error:
         logger.warning("Fees of %s are unknown: %s", run, error)
-    else:
-        fees = with_fees - 100 * reward
-        run.fees_minor = max(0, -(-amount * fees // (100 * reward)))
+        return
+    fees = with_fees - 100 * reward
+    with transaction.atomic():
+        locked = PaymentRun.objects.select_for_update(of=("self",)).get(pk=run.pk)
+        if _amount(locked) == amount:
+            locked.fees_minor = max(0, -(-amount * fees // (100 * reward)))
+            locked.save(update_fields=["fees_minor"])
+    run.fees_minor = locked.fees_minor
+
+
+def _amount(run: PaymentRun) -> int:
+    return sum(run.payments.filter(LIVE).values_list("amount_minor", flat=True))
+
+
+def _forget_fees(run: PaymentRun) -> None:
+    """With a change of the amounts, so that nobody confirms one of them with the fees of the other."""
+    run.fees_minor = None
     run.save(update_fields=["fees_minor"])
 
 
@@ -127,7 +143,7 @@ def obstacle_to_rejection(payment: Payment) -> str:
 def reject_instead(payment: Payment, *, category: str, message: str) -> None:
     """Reject in place of approving, in a run that nobody has confirmed. Raises PaymentRefused."""
     with transaction.atomic():
-        _waiting(payment.run)
+        _forget_fees(_waiting(payment.run))
         payment = Payment.objects.select_related("submission__study", "submission__participation").get(pk=payment.pk)
         if payment.way != Way.APPROVE:
             raise PaymentRefused("Only what is to be approved can be rejected instead.")
@@ -149,7 +165,7 @@ def reject_instead(payment: Payment, *, category: str, message: str) -> None:
 def approve_after_all(payment: Payment) -> None:
     """Take a rejection back before the run is confirmed. A bonus that belonged to the approval is in the next run."""
     with transaction.atomic():
-        _waiting(payment.run)
+        _forget_fees(_waiting(payment.run))
         payment = Payment.objects.select_related("run__panel_study__study").get(pk=payment.pk)
         if payment.way != Way.REJECT:
             raise PaymentRefused("This is no rejection.")

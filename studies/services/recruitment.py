@@ -27,7 +27,8 @@ from studies.recruitment.filters import Candidate, candidates, in_words, selecti
 from studies.recruitment.money import to_major, to_minor
 from studies.recruitment.payloads import ScreenOutPay, StudyPlan
 from studies.recruitment.statuses import PanelStudyStatus
-from studies.services.places import PlacesRefused, refuse_unless_launched
+from studies.selectors.recruitment import screen_outs
+from studies.services.places import PlacesRefused, put_back, refuse_unless_launched
 from studies.services.places import raise_places as raise_places_here
 
 logger = logging.getLogger(__name__)
@@ -54,15 +55,6 @@ def client_of(workspace: Workspace) -> ProlificClient:
 
 
 # --- What is asked for ----------------------------------------------------------------------------------------
-
-
-def screen_outs(study: Study) -> dict[Outcome, Any]:
-    """What is due to who fails a check before the main study, for the checks that the study has."""
-    checks = {
-        Outcome.COLOUR_CHECK_FAILED: study.plate_count,
-        Outcome.COMPREHENSION_FAILED: study.comprehension_pair_count,
-    }
-    return {outcome: amount_due(outcome, study.rates) for outcome, count in checks.items() if count}
 
 
 def suggested(study: Study) -> dict[str, Any]:
@@ -250,6 +242,13 @@ def _note_failure(panel_study: PanelStudy, error: ProlificError) -> None:
     panel_study.save(update_fields=["sync_error"])
 
 
+def read(panel_study: PanelStudy) -> PanelStudy:
+    """How it stands there now: the numbers by which a person decides to spend money."""
+    with client_of(panel_study.workspace) as client:
+        asked_at = timezone.now()
+        return store(panel_study, client.study(_panel_id(panel_study)), asked_at)
+
+
 def publish(panel_study: PanelStudy, landing_url: str) -> PanelStudy:
     """Let people in; from now on only places and slots change, and only up.
 
@@ -269,16 +268,13 @@ def publish(panel_study: PanelStudy, landing_url: str) -> PanelStudy:
             f"Prolific would send {panel_study.places} people, and there are places for {study.place_count} here: "
             "ask for fewer, or raise the places here."
         )
-    panel_id = _panel_id(panel_study)
-    with client_of(panel_study.workspace) as client:
-        asked_at = timezone.now()
-        store(panel_study, client.study(panel_id), asked_at)
-        if panel_study.status == PanelStudyStatus.UNPUBLISHED:
+    if read(panel_study).status == PanelStudyStatus.UNPUBLISHED:
+        payload = payloads.study_payload(plan_of(panel_study, landing_url))
+        with client_of(panel_study.workspace) as client:
             asked_at = timezone.now()
-            payload = payloads.study_payload(plan_of(panel_study, landing_url))
-            state = client.update_study(panel_id, payload)
-            store(panel_study, state, asked_at)
-            _refuse_unless_taken_over(payload, state)
+            state = client.update_study(panel_study.panel_id, payload)
+        store(panel_study, state, asked_at)
+        _refuse_unless_taken_over(payload, state)
     return _transition(panel_study, "PUBLISH", {PanelStudyStatus.ACTIVE, PanelStudyStatus.PUBLISHING})
 
 
@@ -321,16 +317,23 @@ def stop(panel_study: PanelStudy) -> PanelStudy:
 def raise_places(panel_study: PanelStudy, places: int) -> PanelStudy:
     """Set a higher total of places, which also opens a completed study again.
 
-    Here first: places that only Prolific has would have it send people whom nobody lets in.
+    Here first: places that only Prolific has would have it send people whom nobody lets in. If it then refuses, here
+    they are put back.
     """
     more_places(panel_study, places)
+    study, added = panel_study.study, 0
     try:
-        refuse_unless_launched(panel_study.study)
-        if places > panel_study.study.place_count:
-            raise_places_here(panel_study.study, places)
+        refuse_unless_launched(study)
+        if places > study.place_count:
+            added = raise_places_here(study, places)
     except PlacesRefused as error:
         raise RecruitmentError(str(error)) from None
-    return _change(panel_study, lambda state: {"total_available_places": places}, places=places)
+    try:
+        return _change(panel_study, lambda state: {"total_available_places": places}, places=places)
+    except (Refused, NotAllowed):
+        if added:
+            put_back(study, added)
+        raise
 
 
 def raise_slots(panel_study: PanelStudy, slots: int) -> PanelStudy:

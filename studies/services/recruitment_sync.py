@@ -3,6 +3,7 @@
 An event only says what to read again, so that events may come late, twice, and in any order.
 """
 
+import hashlib
 import logging
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,8 +15,8 @@ from studies.flow import Outcome, Step
 from studies.models import PanelStudy, ParticipantIdentity, Participation, Submission, WebhookEvent
 from studies.recruitment.answers import PanelStudyState, SubmissionState
 from studies.recruitment.client import ProlificClient
-from studies.recruitment.errors import Ambiguous, NotFound, ProlificError
-from studies.recruitment.review import ABSENT, Here, Meaning, Offer, Reason, meaning
+from studies.recruitment.errors import Ambiguous, NotAllowed, NotFound, ProlificError, TooManyRequests, Unavailable
+from studies.recruitment.review import ABSENT, Meaning, Offer, Reason, meaning
 from studies.recruitment.statuses import SubmissionStatus
 from studies.selectors.payments import bonuses_so_far, with_participations
 from studies.selectors.recruitment import here, waiting_events
@@ -29,6 +30,7 @@ RETURN_TAKES = timedelta(days=7)
 EVENTS_ARE_KEPT = timedelta(days=30)
 # As long as the service itself tries to deliver one; the poll has read what it is about many times by then.
 EVENTS_ARE_TRIED_FOR = timedelta(days=1)
+NOTED_AFTER_PAY = {Reason.PAID_ELSEWHERE, Reason.PAID_TWICE, Reason.OTHER_PERSON}
 # What a person's decision is made of.
 DECISION = ["settled_reason", "settled_with", "settled_by", "settled_at", "review_reason"]
 
@@ -52,6 +54,7 @@ def apply(panel_study: PanelStudy, state: SubmissionState, asked_at: datetime) -
             return submission
         participation = _participation_of(submission, state)
         submission.participation = participation
+        submission.participant_id = state.participant_id or submission.participant_id
         submission.status, submission.raw_status = state.status, state.raw_status[:50]
         submission.entered_code = state.entered_code[:100]
         submission.return_requested = state.return_requested
@@ -62,24 +65,25 @@ def apply(panel_study: PanelStudy, state: SubmissionState, asked_at: datetime) -
         if participation is not None:
             _follow(participation, state.status)
             participation.refresh_from_db()
-        read = read_meaning(submission, here(participation))
+        read = read_meaning(submission)
         submission.review_reason = _open_reason(submission, read)
         submission.save()
     return submission
 
 
-def read_meaning(submission: Submission, what_happened: Here) -> Meaning:
+def read_meaning(submission: Submission) -> Meaning:
     status = SubmissionStatus(submission.status)
-    return meaning(status, submission.entered_code, what_happened, bonuses_so_far(submission))
+    return meaning(status, submission.entered_code, here(submission), bonuses_so_far(submission))
 
 
 def _open_reason(submission: Submission, read: Meaning) -> str:
     """Why a person has to look; empty when nobody has to, or somebody has."""
     if read.reason is None:
         return ""
-    if read.reason == submission.settled_reason and not _return_is_overdue(submission):
+    is_settled = read.is_settled(submission.settled_reason, submission.settled_with)
+    if is_settled and not _return_is_overdue(submission):
         return ""
-    if read.reason in {Reason.PAID_ELSEWHERE, Reason.PAID_TWICE} and submission.settled_with == Offer.APPROVE:
+    if read.reason in NOTED_AFTER_PAY and submission.settled_with == Offer.APPROVE:
         return ""  # paid in full because a person said so
     return read.reason
 
@@ -120,16 +124,30 @@ def _free_place(participation_id: int, event: str) -> None:
         record(participation, event)
 
 
-def settle(submission: Submission, offer: Offer, settled_by: str) -> Submission:
+def fingerprint(submission: Submission) -> str:
+    """Changes with anything that a person reads before deciding about a submission."""
+    read = (
+        submission.review_reason,
+        submission.raw_status,
+        submission.entered_code,
+        submission.return_requested,
+        submission.bonuses_minor or [],
+        here(submission),
+    )
+    return hashlib.sha256(repr(read).encode()).hexdigest()[:32]
+
+
+def settle(submission_pk: int, offer: Offer, settled_by: str, *, seen: str) -> Submission:
     """Record what a person decided about a submission. Asking to return is done at once; paying is for payment runs.
 
-    Of two people who decide at the same time, the first one's decision stands. Raises RecruitmentError or
-    ProlificError, and then nothing is decided.
+    ``seen`` is the ``fingerprint`` of what the person had before them: the same button means something else once
+    somebody has been paid. So of two people who decide at the same time, the first one's decision stands. Raises
+    RecruitmentError or ProlificError, and then nothing is decided.
     """
     with transaction.atomic():
-        locked = Submission.objects.select_for_update(of=("self",)).get(pk=submission.pk)
-        read = read_meaning(locked, here(locked.participation))
-        is_as_seen = locked.review_reason and locked.review_reason == submission.review_reason
+        locked = Submission.objects.select_for_update(of=("self",)).get(pk=submission_pk)
+        read = read_meaning(locked)
+        is_as_seen = locked.review_reason and seen == fingerprint(locked)
         if not is_as_seen or read.reason is None or offer not in read.offers:
             raise RecruitmentError("The submission has changed meanwhile: look at it again.")
         before = {name: getattr(locked, name) for name in DECISION}
@@ -170,6 +188,7 @@ def _return_reason(reason: Reason) -> str:
     return {
         Reason.NEVER_ARRIVED: "We did not see you in the study, so there is nothing that we could approve.",
         Reason.SUBMITTED_AFTER_BONUS: "You were paid by a bonus already. Please return your submission.",
+        Reason.OTHER_PERSON: "Our link was opened with another Prolific ID than yours, so we cannot tell what you did.",
         Reason.UNFINISHED_HERE: "You did not reach the end of the study, so your answers are not complete.",
     }.get(reason, "The study ended early for you. Please return your submission; time that is due is paid as a bonus.")
 
@@ -178,7 +197,15 @@ def _return_reason(reason: Reason) -> str:
 
 
 def read_panel_study(panel_study_id: int) -> None:
-    """Read how a study and all its submissions stand; what the service cannot say now is noted on the study."""
+    """For the poll, which comes again: as ``read_now``, but that a failure is only noted."""
+    try:
+        read_now(panel_study_id)
+    except (ProlificError, RecruitmentError) as error:
+        logger.warning("A study on Prolific could not be read: %s", error)
+
+
+def read_now(panel_study_id: int) -> None:
+    """Read how a study and all its submissions stand. Raises ProlificError or RecruitmentError, noted on the study."""
     panel_study = PanelStudy.objects.select_related("study", "workspace").get(pk=panel_study_id)
     if not panel_study.panel_id:
         return
@@ -188,21 +215,36 @@ def read_panel_study(panel_study_id: int) -> None:
             state = client.study(panel_study.panel_id)
             rows = list(client.submissions(panel_study.panel_id))
     except (ProlificError, RecruitmentError) as error:
-        logger.warning("%s could not be read: %s", panel_study, error)
         text = error.text if isinstance(error, ProlificError) else str(error)
         PanelStudy.objects.filter(pk=panel_study_id).update(sync_error=text)
-        return
-    for row in _changed(panel_study, rows):
-        apply(panel_study, row, asked_at)
+        raise
+    failures = _apply_changed(panel_study, rows, asked_at)
     store(panel_study, state, asked_at)
+    if failures:
+        text = (
+            f"{failures} of the submissions could not be taken over for an unexpected reason, which the log describes."
+        )
+        PanelStudy.objects.filter(pk=panel_study_id).update(sync_error=text)
+        raise RecruitmentError(text)
 
 
-def _changed(panel_study: PanelStudy, rows: list[SubmissionState]) -> list[SubmissionState]:
-    """Those that differ from what is stored: mostly few, and each costs several statements."""
+def _apply_changed(panel_study: PanelStudy, rows: list[SubmissionState], asked_at: datetime) -> int:
+    """Apply those that differ from what is stored: mostly few, and each costs several statements.
+
+    Each by itself: one that fails keeps back no other. How many failed.
+    """
     stored = {
         one.submission_id: one for one in with_participations(Submission.objects.filter(study=panel_study.study_id))
     }
-    return [row for row in rows if row.id not in stored or _differs(stored[row.id], row)]
+    failures = 0
+    for row in rows:
+        try:
+            if row.id not in stored or _differs(stored[row.id], row):
+                apply(panel_study, row, asked_at)
+        except Exception:
+            logger.exception("A submission of %s could not be taken over", panel_study)
+            failures += 1
+    return failures
 
 
 def _differs(stored: Submission, row: SubmissionState) -> bool:
@@ -212,20 +254,25 @@ def _differs(stored: Submission, row: SubmissionState) -> bool:
         row.return_requested,
     ):
         return True
+    if row.participant_id not in {"", stored.participant_id}:
+        return True
     # They may have arrived, or ended here, since.
     if stored.participation is None:
         return meaning(row.status, row.entered_code, ABSENT).reason is not None
-    return _open_reason(stored, read_meaning(stored, here(stored.participation))) != stored.review_reason
+    return _open_reason(stored, read_meaning(stored)) != stored.review_reason
 
 
 # --- Webhooks -------------------------------------------------------------------------------------------------
 
 
-def process_event(event_id: int) -> None:
-    """Read anew what an event is about. Left for later where the service cannot be reached now."""
+def process_event(event_id: int) -> bool:
+    """Read anew what an event is about; what cannot be read is left for later.
+
+    False: the service cannot be asked now, about this or anything else of the workspace.
+    """
     event = WebhookEvent.objects.select_related("workspace").get(pk=event_id)
     if event.processed_at is not None:
-        return
+        return True
     asked_at = timezone.now()
     try:
         with client_of(event.workspace) as client:
@@ -234,7 +281,7 @@ def process_event(event_id: int) -> None:
         result = "There is no such thing there."
     except (ProlificError, RecruitmentError) as error:
         logger.warning("A webhook event waits: %s", error)
-        return
+        return not isinstance(error, (Unavailable, TooManyRequests, NotAllowed, RecruitmentError))
     # One reading answers all that was said about it before.
     WebhookEvent.objects.filter(
         workspace=event.workspace,
@@ -243,6 +290,7 @@ def process_event(event_id: int) -> None:
         received_at__lte=asked_at,
         processed_at__isnull=True,
     ).update(processed_at=timezone.now(), result=result)
+    return True
 
 
 def _read_again(client: ProlificClient, event: WebhookEvent, asked_at: datetime) -> str:
@@ -272,21 +320,24 @@ def keep_event(event: WebhookEvent) -> int | None:
         kept, created = WebhookEvent.objects.get_or_create(
             workspace=event.workspace,
             event_id=event.event_id,
-            defaults={
-                "event_type": event.event_type,
-                "resource_id": event.resource_id,
-                "raw_status": event.raw_status,
-                "sent_at": event.sent_at,
-            },
+            defaults={"event_type": event.event_type, "resource_id": event.resource_id},
         )
     return kept.pk if created else None
 
 
 def process_waiting_events(received_before: datetime) -> None:
-    """Take up events whose task was lost or met a service away, each by itself: one that fails keeps back no other."""
-    for event_id in waiting_events(received_before).values_list("id", flat=True):
+    """Take up events whose task was lost or met a service away, each by itself: one that fails keeps back no other.
+
+    But where the service cannot be asked about one, the others of its workspace wait too: each would be tried for
+    minutes, and hundreds of them would hold this worker, and those that come after it, for hours.
+    """
+    away: set[int] = set()
+    for event_id, workspace_id in waiting_events(received_before).values_list("id", "workspace_id"):
+        if workspace_id in away:
+            continue
         try:
-            process_event(event_id)
+            if not process_event(event_id):
+                away.add(workspace_id)
         except Exception:
             logger.exception("Webhook event %s could not be worked through", event_id)
 

@@ -22,6 +22,7 @@ from studies.landing import (
 )
 from studies.models import Panel, ParticipantIdentity, Participation, ParticipationKind, Study
 from studies.services.participations import (
+    SessionOfAnother,
     SessionOfOtherKind,
     StudyFull,
     StudyNotOpen,
@@ -79,7 +80,6 @@ def _enter(request: HttpRequest, study: Study, parameters: Parameters) -> Partic
             return None
         return _enter_as(study, ParticipationKind.REAL, Arrival(session_id=session_id))
     arrival = read_direct(parameters, participant=study.participant_parameter, session=study.session_parameter)
-    _refuse_session_of_another(study, arrival)
     if not arrival.session_id:
         here = current_participation(request, study)
         if here is not None and here.kind == ParticipationKind.REAL:
@@ -87,13 +87,6 @@ def _enter(request: HttpRequest, study: Study, parameters: Parameters) -> Partic
         else:
             return _newcomer(request, study, ParticipationKind.REAL)
     return _enter_as(study, ParticipationKind.REAL, arrival)
-
-
-def _refuse_session_of_another(study: Study, arrival: Arrival) -> None:
-    """A parameter that is the same for several people is no session: the second would go on as the first."""
-    others = ParticipantIdentity.objects.exclude(participant_id=arrival.participant_id)
-    if arrival.session_id and others.filter(study=study, session_id=arrival.session_id).exists():
-        raise LandingRefused(LandingProblem.OTHER_PERSON, study.session_parameter or study.participant_parameter)
 
 
 def _newcomer(request: HttpRequest, study: Study, kind: ParticipationKind) -> Newcomer:
@@ -122,3 +115,12 @@ def _enter_as(study: Study, kind: ParticipationKind, arrival: Arrival) -> Partic
         return enter_study(study, kind=kind, participant_id=arrival.participant_id, session_id=arrival.session_id)
     except SessionOfOtherKind:  # somebody's own link with the parameter of a test, or a test's session without it
         raise LandingRefused(LandingProblem.OTHER_PERSON, "test") from None
+    except SessionOfAnother:
+        raise LandingRefused(LandingProblem.OTHER_PERSON, _session_parameter(study, kind)) from None
+
+
+def _session_parameter(study: Study, kind: ParticipationKind) -> str:
+    """The name, in the study's links, of what says which session it is."""
+    if kind == ParticipationKind.TEST or study.panel == Panel.PROLIFIC:
+        return "SESSION_ID"
+    return study.session_parameter or study.participant_parameter

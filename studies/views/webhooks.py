@@ -13,7 +13,7 @@ from scooter_site.common.encryption import CannotDecrypt
 from scooter_site.common.tasks import enqueue
 from studies import tasks
 from studies.models import WebhookEvent, Workspace
-from studies.recruitment.webhooks import sent_at, signature_is_good
+from studies.recruitment.webhooks import signature_is_good
 from studies.services.recruitment_sync import keep_event
 
 logger = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ def _event(request: HttpRequest, workspace: Workspace) -> WebhookEvent | None:
     event_id = request.headers.get("X-Event-ID", "")
     if not isinstance(payload, dict) or not event_id:
         return None
-    fields = {name: str(payload.get(name) or "") for name in ("event_type", "resource_id", "status")}
+    fields = {name: str(payload.get(name) or "") for name in ("event_type", "resource_id")}
     if not fields["event_type"] or not fields["resource_id"]:
         return None
     return WebhookEvent(
@@ -65,6 +65,4 @@ def _event(request: HttpRequest, workspace: Workspace) -> WebhookEvent | None:
         event_id=event_id[:100],
         event_type=fields["event_type"][:60],
         resource_id=fields["resource_id"][:64],
-        raw_status=fields["status"][:50],
-        sent_at=sent_at(request.headers.get("X-Timestamp", "")),
     )

@@ -4,9 +4,10 @@ import select
 
 import psycopg
 import pytest
-from django.db import connection
+from django.db import DataError, connection
 
 from scooter_site.common.postgresql.base import base
+from scooter_site.common.prepared import Write, _Argument, _Statement, write
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -88,3 +89,18 @@ def test_a_message_from_the_server_is_no_end(asked):
     assert len(asked) == 1
     assert connection.is_usable()
     assert len(asked) == 1
+
+
+def test_a_plan_is_made_anew_after_a_migration_has_widened_its_column():
+    adding = _Statement("INSERT INTO widened VALUES (%s)", [_Argument(0)])
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TEMPORARY TABLE widened (number integer)")
+        write(Write(adding, [1]))
+        cursor.execute("ALTER TABLE widened ALTER COLUMN number TYPE bigint")
+    with pytest.raises(DataError, match="out of range"):  # the old plan
+        write(Write(adding, [2**40]))
+    connection.close_if_unusable_or_obsolete()  # as at the beginning of a request
+    write(Write(adding, [2**40]))
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT number FROM widened ORDER BY number")
+        assert cursor.fetchall() == [(1,), (2**40,)]

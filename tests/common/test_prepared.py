@@ -104,6 +104,20 @@ def test_a_query_that_locks_rows_is_for_transactions():
         locked.first(1)
 
 
+@pytest.mark.django_db(transaction=True)
+def test_several_changes_are_for_transactions():
+    person = walks.enter(factories.running_study())
+    changes = [change(Participation, person.pk, {"attention_failures": number}) for number in (1, 2)]
+    with pytest.raises(TransactionManagementError):
+        write(*changes)
+    person.refresh_from_db()
+    assert person.attention_failures == 0
+    with transaction.atomic():
+        write(*changes)
+    person.refresh_from_db()
+    assert person.attention_failures == 2
+
+
 @pytest.mark.django_db
 def test_objects_come_with_their_related_ones_and_without_deferred_columns(django_assert_num_queries):
     prepared = PreparedQuery(

@@ -30,6 +30,13 @@ def start(code=PRINTED, **variables):
     )
 
 
+def test_the_command_line_says_what_is_missing_without_a_traceback():
+    result = start("import sys, manage; sys.argv = ['manage.py', 'check']; manage.main()", SECRET_KEY=None)
+    assert result.returncode == 1
+    assert result.stderr.startswith("SECRET_KEY is not set.")
+    assert "Traceback" not in result.stderr
+
+
 def test_production_settings_are_accepted_and_use_https():
     result = start()
     assert (result.returncode, result.stdout) == (0, "scooter_site.common.postgresql True\n"), result.stderr

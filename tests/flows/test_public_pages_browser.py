@@ -2,10 +2,13 @@
 
 import itertools
 import re
+from urllib.parse import urlencode
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from imagedb.models import AttackEvaluation
+from leaderboard.columns import BY_KEY
 from tests import factories
 from tests.leaderboard import rows
 
@@ -24,7 +27,9 @@ PAGES_OF_RESULTS = {
     "heat-map": "/leaderboard/slider/heat-map/",
     "scatter": "/leaderboard/slider/scatter/",
     "snapshots": "/leaderboard/slider/snapshots/?older=1&newer=3",
+    "every-column": f"/leaderboard/slider/?{urlencode({'columns': list(BY_KEY)}, doseq=True)}",
     "attack": "/attacks/cadv/",
+    "target-model": "/target-models/resnet-50/",
 }
 WIDTHS = {1440: 900, 390: 844}
 WIDTHS_BETWEEN = range(420, 1440, 85)
@@ -34,7 +39,11 @@ WIDTHS_BETWEEN = range(420, 1440, 85)
 def results():
     """Every kind of row: scored, negative, unscored, demonstration."""
     model = factories.target_model(name="ResNet-50, adversarially trained", slug="resnet-50")
-    rows.entry(attack=factories.attack(name="cAdv", slug="cadv", family="colour"), target_model=model, difference=81.4)
+    cadv = factories.attack(name="cAdv", slug="cadv", family="colour")
+    rows.entry(attack=cadv, target_model=model, difference=81.4)
+    AttackEvaluation.objects.create(
+        attack=cadv, target_model=model, images_attacked=1200, images_fooling=900, source_url="https://example.org/"
+    )
     rows.entry(attack=factories.attack(name="DiffAttack", family="generative"), target_model=model, difference=-2.0)
     rows.entry(attack=factories.attack(name="ACA"), target_model=model, difference=None)
     rows.entry(attack=factories.attack(name="Stand-in", is_demo=True), target_model=model, is_demo=True)

@@ -192,7 +192,7 @@ def test_new_rules_have_the_draft_computed_anew(admin_client, entry, django_capt
         "_save": "",
     }
     with django_capture_on_commit_callbacks(execute=True):
-        assert "1 pair will be recomputed by the new rules" in text(
+        assert "1 pair will be looked at within seconds" in text(
             admin_client.post(change_url(board), form, follow=True)
         )
     entry.refresh_from_db()
@@ -262,3 +262,12 @@ def test_what_failed_is_shown(admin_client):
     Recomputation.objects.create(attack=attack, target_model=target_model, failures=2, problem="LinAlgError: singular")
     assert "LinAlgError: singular" in text(admin_client.get(change_url(board)))
     assert "LinAlgError: singular" in text(admin_client.get(reverse("admin:leaderboard_recomputation_changelist")))
+
+
+def test_a_slug_that_a_published_address_has_stays_and_the_page_says_why(admin_client):
+    attack = boards.published(1).entries.get().attack
+    values = {"name": "Snow", "family": attack.family, "parameters": "{}"}
+    answer = text(admin_client.post(change_url(attack), {**values, "slug": "snow"}, follow=True))
+    assert "Nothing was changed. A published snapshot has results of it" in answer
+    text(admin_client.post(change_url(attack), {**values, "slug": attack.slug}, follow=True))
+    assert (attack.slug, "Snow") == tuple(type(attack).objects.values_list("slug", "name").get())

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -174,6 +175,36 @@ def test_tabs_separate_too(ratings_file):
 def test_impossible_settings_are_refused(some_ratings, arguments, message):
     with pytest.raises(CommandError, match=message):
         analyse(some_ratings, *SCALE, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("scale", "doubted"), [(("-100", "100"), True), (("-2", "2"), False), (("-21", "21"), True), (("-19", "19"), False)]
+)
+def test_a_scale_that_the_ratings_hardly_use_is_doubted(some_ratings, capsys, scale, doubted):
+    rows = [
+        f"{value},p{person},{kind},{kind}-{person}"
+        for person in range(5)
+        for value, kind in ((-2, "clean"), (2, "modified"))
+    ]
+    some_ratings.write_text("\n".join(["rating,pid,image_type,image_id", *rows]))
+    low, high = scale
+    analyse(some_ratings, f"--scale-min={low}", f"--scale-max={high}", "--high-means=modified")
+    said = f"{some_ratings}: all ratings lie between -2 and 2, on a scale from {low} to {high}: was it this scale"
+    assert (said in capsys.readouterr().err) == doubted
+
+
+def test_the_program_needs_no_site(some_ratings, tmp_path):
+    """No settings, no database: it reads files and arguments alone. So does plan_study."""
+    project = Path(__file__).parents[2]
+    environment = {"PATH": os.environ["PATH"]}
+    for command in (
+        ["analyse_ratings", str(some_ratings), *SCALE],
+        ["plan_study", "--participants", "60", "--variances", "300", "290", "-200", "100", "60", "600"],
+    ):
+        ended = subprocess.run(
+            [sys.executable, "manage.py", *command], cwd=project, env=environment, capture_output=True, text=True
+        )
+        assert ended.returncode == 0, ended.stderr
 
 
 def test_the_program_ends_with_status_2(some_ratings):

@@ -8,9 +8,9 @@ from django.urls import reverse
 
 from imagedb.models import AttackEvaluation, Visibility
 from leaderboard import tasks
-from leaderboard.attempts import values_of_attempts
 from leaderboard.columns import BY_KEY
 from leaderboard.models import Entry, ExternalResult, Recomputation
+from leaderboard.results import stated_success_rate
 from leaderboard.selectors import visible_entries
 from leaderboard.services.external import add_external_result
 from leaderboard.services.publication import publish
@@ -50,31 +50,30 @@ def rates(entry):
 
 
 @pytest.mark.parametrize(
-    ("attacked", "fooling", "unnoticed", "expected"),
+    ("attacked", "fooling", "expected"),
     [
-        # 40 of the 100 images known to mislead are unnoticed, a third of all 120 rated ones.
-        (120, 90, 1 / 3, {"attack_success_rate": 0.75, "fools_unnoticed": pytest.approx(0.3)}),
-        (50, 0, 1 / 3, {"attack_success_rate": 0.0, "fools_unnoticed": 0.0}),
-        (50, 50, None, {"attack_success_rate": 1.0, "fools_unnoticed": None}),
-        (None, None, 1 / 3, {}),
+        (120, 90, {"attack_success_rate": 0.75}),
+        (50, 0, {"attack_success_rate": 0.0}),
+        (50, 50, {"attack_success_rate": 1.0}),
+        (None, None, {}),
     ],
 )
-def test_values(attacked, fooling, unnoticed, expected):
-    values = {"fools_unnoticed": unnoticed, "images_modified": 120, "images_unverified": 20}
-    assert values_of_attempts(values, attacked, fooling) == expected
+def test_values(attacked, fooling, expected):
+    assert stated_success_rate(attacked, fooling) == expected
 
 
 def test_the_draft_follows_what_is_stated(pair, django_capture_on_commit_callbacks):
     recompute(pair)
-    assert rates(Entry.objects.get()) == (None, None, None, pytest.approx(3 / 4)), "of the rated images"
+    # Of the three images that are known to fool, nobody notices one, whatever is stated of attempts.
+    assert rates(Entry.objects.get()) == (None, None, None, 1.0)
     for attacked, fooling, rate in ((120, 90, 0.75), (50, 0, 0.0)):
         with django_capture_on_commit_callbacks(execute=True):
             state(pair, attacked, fooling)
         assert Recomputation.objects.get().requested_at is None, "a worker has done it"
-        assert rates(Entry.objects.get()) == (rate, attacked, fooling, pytest.approx(rate))
+        assert rates(Entry.objects.get()) == (rate, attacked, fooling, 1.0)
     with django_capture_on_commit_callbacks(execute=True):
         AttackEvaluation.objects.get().delete()
-    assert rates(Entry.objects.get()) == (None, None, None, pytest.approx(3 / 4))
+    assert rates(Entry.objects.get()) == (None, None, None, 1.0)
 
 
 def test_a_published_entry_keeps_what_was_stated_then(pair):
@@ -83,12 +82,12 @@ def test_a_published_entry_keeps_what_was_stated_then(pair):
     snapshot = publish(board)
     state(pair, 240, 180)  # the same rate, of more attempts
     recompute(pair)
-    assert rates(snapshot.entries.get()) == (0.75, 120, 90, pytest.approx(0.75))
+    assert rates(snapshot.entries.get()) == (0.75, 120, 90, 1.0)
     output = io.StringIO()
     call_command("verify_snapshot", f"{board.slug}/{snapshot.number}", stdout=output)
     assert "equal (1 entries computed again)" in output.getvalue()
     newer = publish(board, only_if_changed=True)
-    assert rates(newer.entries.get()) == (0.75, 240, 180, pytest.approx(0.75))
+    assert rates(newer.entries.get()) == (0.75, 240, 180, 1.0)
 
 
 def test_what_is_stated_while_ratings_are_computed_is_not_lost(pair, monkeypatch):
@@ -133,18 +132,31 @@ def test_an_external_result_keeps_the_rate_stated_with_it(pair):
     assert rates(Entry.objects.get(attack=other["attack"]))[:3] == (0.93, None, None)
 
 
-def test_board_and_attack_page_name_the_attempts(client, pair):
+def test_a_board_names_the_attempts(pair):
     state(pair, 1200, 900)
     (board,) = recompute(pair)
     snapshot = publish(board)
     (row,) = visible_entries(snapshot)
     success, both = BY_KEY["attack_success_rate"], BY_KEY["fools_unnoticed"]
     assert (success.show(row, 1), success.note(row, 1)) == ("75 %", "of 1,200 attempts")
-    assert (both.show(row, 1), both.note(row, 1)) == ("75 %", "of attempts")
-    address = reverse("attack", args=[pair["attack"].slug])
-    assert "900 of 1,200 images" in client.get(address).content.decode()
-    pair["attack"].images.update(visibility=Visibility.PRIVATE)
-    assert "900 of 1,200 images" not in client.get(address).content.decode()
+    assert (both.show(row, 1), both.note(row, 1)) == ("100 %", "75 % of attempts")
+    row.attack_success_rate = None
+    assert (both.show(row, 1), both.note(row, 1)) == ("100 %", "")
+
+
+def test_pages_of_attack_and_target_model_tell_what_is_stated(client, pair):
+    state(pair, 1200, 900)
+    AttackEvaluation.objects.update(citation="Someone 2026", source_url="https://example.org/rates")
+    state({"attack": factories.attack(), "target_model": factories.target_model()}, 7, 5)
+    for kind, other in (("attack", "target_model"), ("target_model", "attack")):
+        address = reverse(kind.replace("_", "-"), args=[pair[kind].slug])
+        pair["attack"].images.update(visibility=Visibility.PUBLIC)
+        page = client.get(address).content.decode()
+        assert ("75 %" in page, "900 of 1,200 images" in page, "5 of 7 images" in page) == (True, True, False)
+        assert '<a href="https://example.org/rates" rel="noopener">Someone 2026</a>' in page
+        assert f'href="{reverse(other.replace("_", "-"), args=[pair[other].slug])}">{pair[other].name}</a>' in page
+        pair["attack"].images.update(visibility=Visibility.PRIVATE)
+        assert "900 of 1,200 images" not in client.get(address).content.decode()
 
 
 def test_a_statement_on_a_pair_without_ratings_makes_no_entry(django_capture_on_commit_callbacks):

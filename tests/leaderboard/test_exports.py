@@ -82,6 +82,7 @@ def test_latex_has_the_columns_of_the_page_rounded_as_there(client, board):
     assert r"\begin{tabular}{lllrll}" in text
     assert "% Slider & more, snapshot 1 (Published), input digest " in text
     assert r"\caption{Slider \& more, snapshot 1 of" in text
+    assert r"equivalence bounds $\pm$10, each one-sided test at the level 0.05.}" in text
 
 
 def test_latex_takes_no_command_from_a_name():

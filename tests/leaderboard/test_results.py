@@ -113,11 +113,12 @@ def test_lme4_gives_the_same(shared_data):
     assert [values["ci90_low"], values["ci90_high"]] == pytest.approx(expected["ci90"], rel=1e-4)
 
 
-def test_fooling_unnoticed_counts_images_that_do_both():
-    """Nobody notices where modified images are rated like clean ones; some mislead, some do not."""
-    unnoticed = simulated(20, 30, 15, seed=4, difference=0.0, image_sd=(0.1, 0.1))
+def test_unnoticed_are_counted_among_the_images_that_fool():
+    """Rated 20 points below clean, but three of the twelve that mislead and five of the others 60 above."""
+    unnoticed = simulated(20, 30, 15, seed=4, difference=20.0, image_sd=(0.1, 0.1))
     some = inputs(unnoticed)
-    misleading = sorted({row.image for row in some.ratings if row.is_modified})[:12]
+    modified = sorted({row.image for row in some.ratings if row.is_modified})
+    misleading, noticed_images = modified[:12], {*modified[:3], *modified[-5:]}
 
     def of(known):
         return Inputs.of(
@@ -125,7 +126,8 @@ def test_fooling_unnoticed_counts_images_that_do_both():
             "model",
             [
                 InputRating(
-                    row.participant, row.image, row.is_modified, row.value, "",
+                    row.participant, row.image, row.is_modified,
+                    min(100.0, row.value + 80 * (row.image in noticed_images)), "",
                     known(row.image) if row.is_modified else None,
                 )
                 for row in some.ratings
@@ -135,14 +137,16 @@ def test_fooling_unnoticed_counts_images_that_do_both():
     values = compute(of(lambda image: image in misleading), RULES).values
     assert values["images_modified"] == 30
     assert values["attack_success_rate"] == pytest.approx(12 / 30)
-    assert values["fools_unnoticed"] == pytest.approx(12 / 30)
+    assert values["fools_unnoticed"] == pytest.approx(9 / 12)
     noticed = compute(inputs(simulated(20, 30, 15, seed=4, difference=-40.0, image_sd=(0.1, 0.1))), RULES).values
     # Where all mislead, only successes were collected: nobody knows how many attempts there were.
     assert (noticed["attack_success_rate"], noticed["fools_unnoticed"]) == (None, 0.0)
     half_known = compute(of(lambda image: True if image in misleading else None), RULES).values
     assert (half_known["attack_success_rate"], half_known["images_unverified"]) == (None, 18)
+    assert half_known["fools_unnoticed"] == pytest.approx(9 / 12)
     one_failed = compute(of(lambda image: image != misleading[0] if image in misleading else None), RULES).values
     assert (one_failed["attack_success_rate"], one_failed["images_unverified"]) == (11 / 12, 18)
+    assert one_failed["fools_unnoticed"] == pytest.approx(9 / 11)
     unknown = compute(of(lambda image: None), RULES).values
     assert (unknown["attack_success_rate"], unknown["fools_unnoticed"]) == (None, None)
     assert "unverified_images" in unknown["flags"]

@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from imagedb.models import Image, Visibility
 from leaderboard import selectors
+from leaderboard.board_table import entry_address
 from leaderboard.models import Board, Entry, Snapshot, SnapshotStatus
 from leaderboard.services import publication
 from leaderboard.services.boards import draft_of
@@ -230,6 +231,24 @@ class TestWhatIsPublishedNeverChanges:
         rows = Snapshot.objects.filter(pk=snapshot.pk)
         assert refused(lambda: rows.update(status="published", retracted_at=None, retraction_reason="")) == rule
         assert refused(lambda: rows.update(retraction_reason="Another one.")) == rule
+
+    def test_its_addresses(self, snapshot, client):
+        entry = snapshot.entries.select_related("attack", "target_model").first()
+        for row in (entry.attack, entry.target_model):
+            rows = type(row).objects.filter(pk=row.pk)
+            assert refused(lambda r=rows: r.update(slug="other")) == "slug_of_a_published_result_never_changes"
+            rows.update(name="A better name")
+        board = Board.objects.filter(pk=snapshot.board_id)
+        for change in ({"slug": "other"}, {"scale_maximum": 50}, {"scale_minimum": -50}, {"is_demo": True}):
+            rule = refused(lambda c=change: board.update(**c))
+            assert rule == "board_with_a_snapshot_keeps_its_slug_and_scale"
+        board.update(name="A better name", description="More words.")
+        assert client.get(entry_address(entry)).status_code == 200
+
+    def test_a_draft_does_not_keep_slugs(self):
+        entry = boards.add_entry(draft_of(boards.board()))
+        for row in (entry.attack, entry.target_model, entry.snapshot.board):
+            assert type(row).objects.filter(pk=row.pk).update(slug=f"other-{row.pk}") == 1
 
     def test_a_demonstration_can_be_taken_out(self):
         demo = boards.published(2, is_demo=True)

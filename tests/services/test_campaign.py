@@ -45,12 +45,14 @@ from studies.selectors.payments import due_now
 from studies.selectors.recruitment import submissions_to_review
 from studies.services import participations, payments, recruitment, recruitment_sync
 from studies.services.participations import StudyFull
-from studies.services.payment_execution import declare_unpaid, execute
+from studies.services.payment_execution import execute
 from studies.services.payments import PaymentRefused
 from studies.services.time_out import close_all_timed_out
 from studies.services.webhooks import set_up_webhooks
 from tests import factories, walks
+from tests.studies.pay.people import say_unpaid
 from tests.studies.recruitment.conftest import LANDING
+from tests.studies.recruitment.deciding import decide
 
 pytestmark = [pytest.mark.services, pytest.mark.django_db]
 
@@ -184,7 +186,7 @@ class Campaign:
     def decide(self) -> None:
         for submission in submissions_to_review():
             # The offers of a reason begin with what the outcome earns.
-            recruitment_sync.settle(submission, Offer.APPROVE, "operator")
+            decide(submission, Offer.APPROVE, "operator")
 
     def open_again(self) -> None:
         """What the page advises when all places there have been taken, and people then gave theirs back."""
@@ -211,7 +213,7 @@ class Campaign:
             states = set(run.payments.values_list("state", flat=True))
             if PaymentState.PLANNED not in states and run.batches.filter(payments__state="claimed").exists():
                 run.batches.filter(pay_requested_at__isnull=False).update(pay_requested_at=hours_ago)
-                declare_unpaid(run, "payer")
+                say_unpaid(run)
         pytest.fail(f"The run does not end: {run.error}")
 
 

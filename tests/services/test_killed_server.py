@@ -96,7 +96,10 @@ def kill_database(server: Server) -> None:
 
 
 def fail_over(server: Server) -> None:
-    """All processes of PostgreSQL, at once and for good, as when its machine dies; then its standby takes over."""
+    """All processes of PostgreSQL, at once and for good; then its standby takes over.
+
+    Its machine lives on and closes the connections, as one that dies with its power does not.
+    """
     with psycopg.connect(database_url()) as primary:
         folder = primary.execute("SHOW data_directory").fetchone()[0]
     process = int((Path(folder) / "postmaster.pid").read_text().split()[0])

@@ -6,7 +6,7 @@ from django.http import QueryDict
 
 from studies.flow import Outcome, Step
 from studies.landing import Arrival, LandingProblem, LandingRefused, read_direct
-from studies.models import Participation
+from studies.models import Panel, Participation
 from studies.selectors import readiness
 from studies.services import life
 from studies.way_back import return_url, return_url_problem
@@ -109,6 +109,20 @@ def test_a_visit_that_is_the_same_for_everybody_is_refused_instead_of_shared(pan
     refused = Visitor(panel).land(worker="ben", visit="batch-1")
     assert refused.status_code == 400
     assert "visit, other person" in refused.content.decode()
+    assert Participation.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_a_session_of_prolific_is_given_to_nobody_else(study):
+    study.panel = Panel.PROLIFIC
+    study.save()
+    link = {"STUDY_ID": "5" * 24, "SESSION_ID": "5e" * 12}
+    first = Visitor(study)
+    assert first.land(**link, PROLIFIC_PID="a" * 24).status_code == 302
+    refused = Visitor(study).land(**link, PROLIFIC_PID="b" * 24)
+    assert refused.status_code == 400
+    assert "SESSION_ID, other person" in refused.content.decode()
+    assert Visitor(study).land(**link, PROLIFIC_PID="a" * 24).status_code == 302
     assert Participation.objects.count() == 1
 
 

@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 from django.core.cache import cache
@@ -320,6 +321,17 @@ def test_the_cookie_of_one_study_opens_no_other(visitor):
     client = Client()
     client.cookies[COOKIE] = visitor.client.cookies[COOKIE].value
     assert_notice(client.get(f"/s/{other.slug}/run/"), "no_session", 403)
+
+
+def test_a_cookie_that_was_good_before_ends_with_its_age(visitor, monkeypatch):
+    visitor.land()
+    assert visitor.page().status_code == 200
+    for days, status in ((29, 200), (31, 403)):
+        later = timezone.now() + timedelta(days=days)
+        with monkeypatch.context() as then:
+            then.setattr(timezone, "now", lambda later=later: later)
+            then.setattr("django.core.signing.time", SimpleNamespace(time=later.timestamp))
+            assert visitor.client.get(visitor.address("run")).status_code == status
 
 
 @pytest.fixture

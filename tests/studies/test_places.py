@@ -13,7 +13,7 @@ from studies.pay import amount_due
 from studies.selectors.quality import decisions_about
 from studies.services import life
 from studies.services.participations import StudyFull, close_timed_out
-from studies.services.places import PlacesRefused, raise_places
+from studies.services.places import PlacesRefused, put_back, raise_places
 from tests import factories, walks
 from tests.studies.participations import PREVIEW, REAL, TEST, expire_lease
 
@@ -195,7 +195,7 @@ def test_more_places_let_more_people_in_and_leave_the_plan_as_it_is(study):
     with pytest.raises(StudyFull):
         walks.enter(study)
     planned = study.planned_participations
-    assert raise_places(study, 6) is study
+    assert raise_places(study, 6) == 2
     assert (study.place_count, study.places_per_dataset, study.planned_participations) == (6, 3, planned)
     for _ in range(2):
         assert walks.complete(study).is_valid
@@ -203,6 +203,16 @@ def test_more_places_let_more_people_in_and_leave_the_plan_as_it_is(study):
     with pytest.raises(StudyFull):
         walks.enter(study)
     assert life.copy_study(study).place_count == 4
+
+
+def test_places_are_put_back_unless_somebody_has_raised_them_again(study):
+    added = raise_places(study, 900)
+    put_back(study, added)
+    assert (study.place_count, study.extra_places) == (4, 0)
+    added = raise_places(study, 9)
+    raise_places(Study.objects.get(), 12)
+    put_back(study, added)
+    assert study.place_count == 12
 
 
 @pytest.mark.parametrize(

@@ -172,6 +172,18 @@ def test_times_that_the_server_has_not_seen_pass_are_shortened(seconds_in_all, m
     assert found(given)[Rule.FAST_SHARE].value == share
 
 
+@pytest.mark.parametrize(
+    ("told", "seconds_in_all", "median", "share"),
+    # 100 images of which the first are told to have taken 3 s; the others share what is left of the whole.
+    [(0, 2, 0.02, 100), (0, 500, 5, 0), (20, 60, 0, 80), (20, 140, 1, 0), (90, 290, 3, 0), (99, 290, 2.929, 1)],
+)
+def test_answers_without_a_time_share_what_the_server_has_seen_pass(told, seconds_in_all, median, share):
+    items = [image(kind, 0, response_ms=3000 if n < told else None) for n, kind in enumerate(shuffled())]
+    given = Answers(items=items, image_count=100, attention_failures=0, seconds_in_all=seconds_in_all)
+    assert found(given)[Rule.FAST_MEDIAN].value == pytest.approx(median, abs=0.001)
+    assert found(given)[Rule.FAST_SHARE].value == share
+
+
 def test_times_that_were_not_measured_are_left_out_not_taken_for_fast():
     items = [image(kind, 0, response_ms=None) for kind in shuffled()]
     assert value(Rule.FAST_MEDIAN, items) is None

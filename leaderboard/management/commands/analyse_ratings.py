@@ -10,7 +10,12 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from leaderboard.image_effects_file import UnwritableFile, write_image_effects
 from leaderboard.statistics.analysis import RatingScale, analyse, compare_all, place
 from leaderboard.statistics.equivalence import LEAST_ALPHA
-from leaderboard.statistics.ratings_file import UnreadableRatings, read_ratings, read_ratings_and_sources
+from leaderboard.statistics.ratings_file import (
+    UnreadableRatings,
+    read_ratings,
+    read_ratings_and_sources,
+    scale_in_doubt,
+)
 from leaderboard.statistics.report import as_json, as_text, comparison_as_json, comparison_as_text
 from scooter_site.common.arguments import number, number_between, whole_number
 
@@ -81,6 +86,8 @@ class Command(BaseCommand):
                 )
             except UnreadableRatings as error:
                 raise CommandError(str(error), returncode=2) from error
+            if doubt := scale_in_doubt(ratings, scale):
+                self.stderr.write(self.style.WARNING(f"{path}: {doubt}"))
             read.append(ratings)
             analyses.append(
                 analyse(

@@ -11,8 +11,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
     """With CONN_HEALTH_CHECKS, Django sends ``SELECT 1`` at the first statement of every request.
 
     That is a round trip for each image and each rating. But a server that ends a connection (restart, crash,
-    failover, a pooler's time-out) closes its socket, and a closed socket has something to read: the end. Between two
-    requests there is nothing else to read, so looking at the socket, which asks nobody, tells the same.
+    failover) closes its socket, and a closed socket has something to read: the end. Between two requests there is
+    nothing else to read, so looking at the socket, which asks nobody, tells the same. But for a machine that vanishes
+    without closing anything: there the next statement fails after ``tcp_user_timeout`` (docs/settings.md).
+
+    Plans belong to one session of the server, so a pooler has to give each connection a session of its own.
     """
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:

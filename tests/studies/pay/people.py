@@ -5,7 +5,8 @@ from django.utils import timezone
 
 from studies.flow import Outcome, Step
 from studies.models import PanelStudy, ParticipantIdentity, Participation, PaymentRun
-from studies.services import payments, recruitment_sync
+from studies.selectors.payments import unclear_bonuses
+from studies.services import payment_execution, payments, recruitment_sync
 
 
 def ended(
@@ -64,3 +65,9 @@ def confirmed_run(panel_study: PanelStudy, payer: User) -> PaymentRun:
     run = payments.prepare(panel_study, payer)
     payments.confirm(run, payer, seen=payments.fingerprint(run))
     return run
+
+
+def say_unpaid(run: PaymentRun) -> int:
+    """Somebody opens the run's page and says at once that its unclear bonuses were not paid."""
+    unclear = unclear_bonuses(run, payment_execution.settled_before()).values_list("id", flat=True)
+    return payment_execution.declare_unpaid(run, "payer", seen=list(unclear))

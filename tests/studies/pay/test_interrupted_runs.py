@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import httpx
 import pytest
 from django.utils import timezone
 
@@ -10,9 +11,19 @@ from studies.models import PanelStudy, PaymentState, Submission
 from studies.recruitment.client import ProlificClient
 from studies.recruitment.errors import NotAllowed, Refused
 from studies.recruitment.payments import Way
-from studies.services import payment_execution, payments, recruitment_sync
+from studies.recruitment.review import Offer
+from studies.services import payment_execution, payment_steps, payments, recruitment_sync
 from studies.services.payment_execution import execute
-from tests.studies.pay.people import completed, confirmed_run, paid_by_submission, returned_screen_out, session
+from tests.studies.pay.people import (
+    completed,
+    confirmed_run,
+    failed_comprehension,
+    paid_by_submission,
+    returned_screen_out,
+    say_unpaid,
+    session,
+)
+from tests.studies.recruitment.deciding import decide
 
 pytestmark = pytest.mark.django_db
 
@@ -46,8 +57,21 @@ def test_a_bonus_taken_on_that_never_shows_is_put_before_a_person(fake, publishe
     execute(run.pk)
     assert states(run) == ["sent"]
     run.batches.update(pay_requested_at=timezone.now() - timedelta(hours=2))
-    assert payment_execution.declare_unpaid(run, "payer") == 1
+    assert say_unpaid(run) == 1
     assert states(run) == ["failed"]
+
+
+def test_of_two_workers_that_find_a_claim_of_a_lost_one_only_one_takes_it_up(fake, published, payer):
+    """What is claimed here is a message to a participant: the other would send it once more."""
+    failed_comprehension(fake, published)
+    run = confirmed_run(published, payer)
+    run.payments.update(state=PaymentState.CLAIMED, claimed_at=timezone.now() - timedelta(hours=2))
+    one, other = run.payments.get(), run.payments.get()
+    assert payment_steps.release(one)
+    assert payment_steps.claim([one]) == 1
+    assert not payment_steps.release(other)
+    assert payment_steps.claim([other]) == 0
+    assert states(run) == ["claimed"]
 
 
 def test_an_approval_of_what_is_no_longer_there_is_given_up(fake, published, payer):
@@ -131,6 +155,130 @@ def test_what_another_worker_has_claimed_is_not_set_up(fake, published, payer):
     assert len(fake.requests) == asked
 
 
+# --- What is judged anew before it is asked for ---------------------------------------------------------------
+
+
+def pay_by_hand(fake, person) -> None:
+    """On Prolific's own pages: lists of submissions do not show it."""
+    fake.world.submissions[session(person)]["bonuses"].append({"amount_minor": 165, "hidden_reads": 0})
+
+
+def test_who_had_a_bonus_by_hand_is_not_approved_before_a_person_says_so(fake, published, payer):
+    paid, other = completed(fake, published), completed(fake, published)
+    pay_by_hand(fake, paid)
+    run = confirmed_run(published, payer)  # what is due is found without it
+    execute(run.pk)
+    assert paid_by_submission(fake) == {session(other): [165]}
+    assert states(run) == ["done", "failed"]
+    assert "not paid from here" in run.payments.get(state=PaymentState.FAILED).error
+    submission = paid.submission
+    assert submission.review_reason == "submitted_after_bonus"
+    decide(submission, Offer.APPROVE, "payer")
+    execute(confirmed_run(published, payer).pk)
+    assert paid_by_submission(fake) == {session(other): [165], session(paid): [165]}
+
+
+def test_nobody_is_rejected_whom_somebody_paid_by_hand(fake, published, payer):
+    person = completed(fake, published, failed_checks=2)
+    recruitment_sync.read_panel_study(published.pk)
+    run = payments.prepare(published, payer)
+    payments.reject_instead(run.payments.get(), category="FAILED_CHECK", message=MESSAGE)
+    payments.confirm(run, payer, seen=payments.fingerprint(run))
+    pay_by_hand(fake, person)
+    execute(run.pk)
+    assert fake.world.submissions[session(person)]["status"] == "AWAITING REVIEW"
+    assert states(run) == ["failed"]
+
+
+def test_who_comes_with_another_code_by_now_is_not_approved(fake, published, payer):
+    """Prolific lets participants correct their code while they wait."""
+    person = completed(fake, published)
+    run = confirmed_run(published, payer)
+    fake.world.submissions[session(person)]["entered_code"] = "NOCODE"
+    execute(run.pk)
+    assert paid_by_submission(fake) == {}
+    assert run.payments.get().error == "It is no longer due: the submission is “Awaiting review”."
+    assert person.submission.review_reason == "no_code"
+
+
+@pytest.mark.parametrize("by_now", ["asked", "returned"])
+def test_who_was_asked_by_hand_or_has_returned_gets_no_message(fake, published, payer, by_now):
+    person = failed_comprehension(fake, published)
+    run = confirmed_run(published, payer)
+    if by_now == "asked":
+        fake.world.submissions[session(person)]["return_requested"] = "2026-12-01T10:00:00Z"
+    else:
+        fake.give_back(session(person))
+    execute(run.pk)
+    assert fake.world.messages == []
+    said = {"asked": "They have been asked to return it already.", "returned": "the submission is “Returned”"}
+    assert said[by_now] in run.payments.get().error
+
+
+def test_an_approval_that_may_have_been_asked_for_is_neither_repeated_nor_given_up(fake, published, payer):
+    """Its worker was killed, and then somebody paid by hand: it closes when the service shows what became of it."""
+    person = completed(fake, published)
+    run = confirmed_run(published, payer)
+    run.payments.update(state=PaymentState.CLAIMED, claimed_at=timezone.now() - timedelta(hours=2))
+    pay_by_hand(fake, person)
+    execute(run.pk)
+    run.refresh_from_db()
+    assert states(run) == ["claimed"]
+    assert "does not show it: 1. Look there." in run.error
+    assert paid_by_submission(fake) == {}
+    fake.give_back(session(person))
+    execute(run.pk)
+    assert states(run) == ["failed"]
+
+
+def test_approvals_are_made_in_parts_so_that_those_before_trouble_are_made(fake, published, payer, monkeypatch):
+    monkeypatch.setattr(payment_execution, "APPROVED_TOGETHER", 2)
+    people = [completed(fake, published) for _ in range(5)]
+    run = confirmed_run(published, payer)
+    fake.fail(Fault.SERVER_ERROR, f"GET /api/v1/submissions/{session(people[3])}/", times=5)
+    execute(run.pk)
+    assert len(paid_by_submission(fake)) == 2
+    assert states(run) == ["planned"] * 3 + ["sent"] * 2
+    execute(run.pk)
+    assert paid_by_submission(fake) == {session(person): [165] for person in people}
+    assert states(run) == ["done"] * 5
+
+
+@pytest.mark.parametrize("call", ["submissions", "submission", "approve", "set_up_bonuses", "pay_bonuses"])
+def test_a_mistake_of_ours_leaves_word_and_the_run_goes_on_afterwards(fake, published, payer, monkeypatch, call):
+    done, screened = completed(fake, published), returned_screen_out(fake, published)
+    run = confirmed_run(published, payer)
+    with monkeypatch.context() as patched:
+        patched.setattr(ProlificClient, call, lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            execute(run.pk)
+    run.refresh_from_db()
+    assert run.error == "It stopped for an unexpected reason (ZeroDivisionError), which the log describes."
+    assert run.finished_at is None
+    assert not run.payments.filter(state=PaymentState.FAILED).exists()
+    if call == "pay_bonuses":  # nobody knows; so a person is asked, as after any lost answer
+        run.batches.update(pay_requested_at=timezone.now() - timedelta(hours=2))
+        assert say_unpaid(run) == 1
+        run = confirmed_run(published, payer)
+    execute(run.pk)
+    run.refresh_from_db()
+    assert run.error == ""
+    assert paid_by_submission(fake) == {session(done): [165], session(screened): [13]}
+
+
+def test_an_answer_that_cannot_be_read_puts_a_run_off(fake, published, payer, monkeypatch):
+    done = completed(fake, published)
+    run = confirmed_run(published, payer)
+    with monkeypatch.context() as patched:
+        patched.setattr(httpx.Client, "request", lambda *_, **__: httpx.Response(200, text="<p>Back at noon.</p>"))
+        execute(run.pk)
+    run.refresh_from_db()
+    assert run.error == "The answer is no JSON: <p>Back at noon.</p>"
+    assert states(run) == ["planned"]
+    execute(run.pk)
+    assert paid_by_submission(fake) == {session(done): [165]}
+
+
 # --- What a person reads before confirming --------------------------------------------------------------------
 
 
@@ -156,6 +304,25 @@ def test_fees_are_of_what_is_still_to_be_paid_and_their_change_is_noticed(fake, 
     assert payments.fingerprint(run) != seen
     with pytest.raises(payments.PaymentRefused, match="changed since"):
         payments.confirm(run, payer, seen=seen)
+
+
+def test_fees_are_those_of_the_last_change_whoever_answers_last(fake, published, payer, monkeypatch):
+    for _ in range(3):
+        completed(fake, published, failed_checks=2)
+    recruitment_sync.read_panel_study(published.pk)
+    run = payments.prepare(published, payer)
+    first, second, _ = run.payments.order_by("id")
+    ask = ProlificClient.cost_minor
+
+    def ask_while_somebody_else_changes_more(*given):
+        monkeypatch.setattr(ProlificClient, "cost_minor", ask)
+        payments.reject_instead(second, category="FAILED_CHECK", message=MESSAGE)
+        return ask(*given)
+
+    monkeypatch.setattr(ProlificClient, "cost_minor", ask_while_somebody_else_changes_more)
+    payments.reject_instead(first, category="FAILED_CHECK", message=MESSAGE)
+    run.refresh_from_db()
+    assert run.fees_minor == 66  # of one reward, not of two
 
 
 def test_fees_that_cannot_be_asked_for_are_none(fake, published, payer):

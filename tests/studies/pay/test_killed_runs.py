@@ -17,13 +17,14 @@ from django.utils import timezone
 from scooter_site.demo.fake_prolific.faults import Fault
 from studies.models import Payment, PaymentRun, PaymentState
 from studies.selectors.payments import due_now
-from studies.services.payment_execution import declare_unpaid, execute
+from studies.services.payment_execution import execute
 from tests.studies.pay.people import (
     completed,
     confirmed_run,
     failed_comprehension,
     paid_by_submission,
     returned_screen_out,
+    say_unpaid,
     session,
 )
 
@@ -118,7 +119,7 @@ def go_on_until_paid(fake, published, payer, run: PaymentRun) -> bool:
     restart(run)
     unclear = run.payments.filter(state=PaymentState.CLAIMED).exists()
     if unclear:
-        declare_unpaid(run, "payer")
+        say_unpaid(run)
         restart(confirmed_run(published, payer))
     return unclear
 

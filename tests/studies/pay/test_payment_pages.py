@@ -10,11 +10,15 @@ from django.utils import timezone
 
 from scooter_site.demo.fake_prolific.faults import Fault
 from studies.models import Payment, PaymentRun
+from studies.recruitment.client import ProlificClient
+from studies.recruitment.errors import Refused
 from studies.recruitment.payments import Way
 from studies.services import recruitment_sync
+from studies.services.payment_execution import execute
 from tests.studies.admin_pages import account, text_of
 from tests.studies.pay.people import (
     completed,
+    confirmed_run,
     failed_comprehension,
     paid_by_submission,
     returned_screen_out,
@@ -116,6 +120,7 @@ def test_who_may_prepare_may_not_confirm(client, payer, fake, published, people)
         client.post(reverse("admin:studies_paymentrun_verdict", args=[run.pk, payment.pk, "reject"])).status_code == 403
     )
     assert client.post(deed("unpaid", run)).status_code == 403
+    assert client.post(deed("unseen", run)).status_code == 403
     client.force_login(account("studies.view_study", name="looks"))
     assert client.get(overview(published)).status_code == 403
     assert client.post(deed("withdraw", run)).status_code == 403
@@ -129,7 +134,7 @@ def test_looking_changes_nothing(client, payer, published, people):
     assert client.get(prepare).status_code == 405
     prepared(client, published)
     run = PaymentRun.objects.get()
-    for name in ("confirm", "withdraw", "unpaid"):
+    for name in ("confirm", "withdraw", "unpaid", "unseen"):
         assert client.get(deed(name, run)).status_code == 405
 
 
@@ -183,11 +188,50 @@ def test_unclear_bonuses_are_put_before_a_person(
     page = text_of(client.get(reverse("admin:studies_paymentrun_change", args=[run.pk])))
     assert "Was 1 bonus paid?" in page
     assert "Being carried out" in page
-    said = text_of(client.post(deed("unpaid", run), follow=True))
+    assert "Nothing is unclear any more" in text_of(client.post(deed("unpaid", run), {"seen": "0"}, follow=True))
+    unclear = run.payments.get(way=Way.BONUS).pk
+    said = text_of(client.post(deed("unpaid", run), {"seen": [unclear]}, follow=True))
     assert "1 bonus noted as not paid: due again, in a new run." in said
     assert "Not paid, said payer: Prolific showed no such bonus." in said
     assert "People 3 They get GBP 3.30" in said
     assert "GBP 0.13 for 1 person" in text_of(client.get(overview(published)))
+
+
+def test_what_was_taken_on_and_then_refused_can_be_given_up(
+    client, payer, fake, published, people, monkeypatch, django_capture_on_commit_callbacks
+):
+    """Prolific says yes to two approvals, does neither, and says no ever after."""
+    response = prepared(client, published)
+    run = PaymentRun.objects.get()
+    with monkeypatch.context() as patched, django_capture_on_commit_callbacks(execute=True):
+        patched.setattr("scooter_site.demo.fake_prolific.submissions._approve", lambda world, submission: None)
+        page = text_of(confirm(client, response, run))
+    assert "not shown" not in page
+    approvals = run.payments.filter(way=Way.APPROVE)
+    approvals.update(claimed_at=timezone.now() - timedelta(hours=2))
+
+    def refuse(*_: object) -> None:
+        raise Refused("approving", status=400, text="Not now, not ever.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ProlificClient, "approve", refuse)
+        patched.setattr(ProlificClient, "transition_submission", refuse)
+        execute(run.pk)
+    assert list(approvals.values_list("state", "error")) == [("sent", "Not now, not ever.")] * 2
+    page = client.get(reverse("admin:studies_paymentrun_change", args=[run.pk]))
+    assert "2 approvals or rejections not shown" in text_of(page)
+    first, second = page.context["unseen"]
+    assert "There is none any more" in text_of(client.post(deed("unseen", run), follow=True))
+    assert "1 given up" in text_of(client.post(deed("unseen", run), {"seen": [first]}, follow=True))
+    run.refresh_from_db()
+    assert run.finished_at is None
+    said = text_of(client.post(deed("unseen", run), {"seen": [first, second]}, follow=True))
+    assert "Given up by payer: Prolific did not show it. Not now, not ever." in said
+    run.refresh_from_db()
+    assert (run.finished_at is None, run.error) == (False, "")
+    # Due again, and paid once.
+    execute(confirmed_run(published, payer).pk)
+    assert paid_by_submission(fake) == {session(people[0]): [165], session(people[1]): [165], session(people[2]): [13]}
 
 
 def test_the_list_and_unknown_runs(client, payer, published, people, django_assert_max_num_queries):

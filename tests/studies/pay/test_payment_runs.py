@@ -24,6 +24,7 @@ from tests.studies.pay.people import (
     failed_comprehension,
     paid_by_submission,
     returned_screen_out,
+    say_unpaid,
     session,
 )
 
@@ -208,9 +209,9 @@ def test_a_bonus_that_was_never_paid_waits_for_a_person(fake, published, payer, 
     assert states(run) == {"claimed": 1}
     assert due_now(published) == []
     with pytest.raises(PaymentRefused, match="too new"):
-        payment_execution.declare_unpaid(run, "payer")
+        say_unpaid(run)
     long_ago(run)
-    assert payment_execution.declare_unpaid(run, "payer") == 1
+    assert say_unpaid(run) == 1
     run.refresh_from_db()
     assert run.finished_at is not None
     second = confirmed_run(published, payer)
@@ -226,7 +227,7 @@ def test_what_shows_in_the_last_moment_is_not_declared_unpaid(fake, published, p
     execute(run.pk)
     long_ago(run)
     with pytest.raises(PaymentRefused, match="Nothing is unclear"):
-        payment_execution.declare_unpaid(run, "payer")
+        say_unpaid(run)
     assert states(run) == {"done": 1}
 
 
@@ -410,4 +411,4 @@ def test_without_a_token_the_run_waits_and_says_why(fake, published, payer):
     assert "has no token" in run.error
     assert run.finished_at is None
     with pytest.raises(RecruitmentError):
-        payment_execution.declare_unpaid(run, "payer")
+        say_unpaid(run)

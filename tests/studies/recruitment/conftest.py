@@ -1,6 +1,7 @@
 """The stand-in for Prolific, served for each test, and what of ours belongs to it."""
 
 import pytest
+from django.contrib.auth.models import Permission
 
 from scooter_site.demo.fake_prolific import FakeProlific
 from scooter_site.demo.fake_prolific.world import TOKEN, WORKSPACE_ID
@@ -55,3 +56,9 @@ def published(panel_study) -> PanelStudy:
     recruitment.create_draft(panel_study, LANDING)
     recruitment.estimate_cost(panel_study)
     return recruitment.publish(panel_study, LANDING)
+
+
+@pytest.fixture
+def spender(researcher):
+    researcher.user_permissions.add(Permission.objects.get(codename="spend_panelstudy"))
+    return researcher

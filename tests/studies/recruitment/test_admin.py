@@ -9,29 +9,16 @@ from django.urls import reverse
 from django.utils import timezone
 
 from scooter_site.demo.fake_prolific.faults import Fault
-from scooter_site.demo.fake_prolific.world import WORKSPACE_ID
+from scooter_site.demo.fake_prolific.world import TOKEN, WORKSPACE_ID
 from studies.admin.recruitment_form import RecruitmentForm
 from studies.flow import Outcome
 from studies.models import Panel, PanelStudy, Study, Submission, Workspace
 from studies.services import recruitment_sync
 from tests import factories
 from tests.studies.admin_pages import account, text_of
+from tests.studies.recruitment.pages import ask_and_do, do, page_of, seen_on
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def spender(researcher):
-    researcher.user_permissions.add(Permission.objects.get(codename="spend_panelstudy"))
-    return researcher
-
-
-def page_of(panel_study) -> str:
-    return reverse("admin:studies_study_recruitment", args=[panel_study.study_id])
-
-
-def do(panel_study, name) -> str:
-    return reverse("admin:studies_study_recruitment_do", args=[panel_study.study_id, name])
 
 
 def filled(panel_study, **changes) -> dict:
@@ -47,7 +34,8 @@ def workspace_data(**changes) -> dict:
     return {"name": "Laboratory", "workspace_id": WORKSPACE_ID, "currency": "GBP", "_save": "Save", **changes}
 
 
-def test_a_token_can_be_entered_and_replaced_and_is_never_shown(admin_client):
+def test_a_token_can_be_entered_and_replaced_and_is_never_shown(admin_client, fake, settings):
+    settings.PROLIFIC_API_URL = fake.url
     add = reverse("admin:studies_workspace_add")
     assert "Without a token" in text_of(admin_client.post(add, workspace_data()))
     assert "has no spaces" in text_of(admin_client.post(add, workspace_data(new_token="two words")))
@@ -77,6 +65,32 @@ def test_trying_a_token(admin_client, workspace, fake):
     assert admin_client.get(address).status_code == 405
 
 
+def test_a_token_is_tried_when_it_is_saved_and_kept_all_the_same(admin_client, workspace):
+    change = reverse("admin:studies_workspace_change", args=[workspace.pk])
+    said = text_of(admin_client.post(change, workspace_data(new_token="wrong"), follow=True))
+    assert "The workspace cannot be used yet. Prolific: Unauthorised. Invalid token" in said
+    workspace.refresh_from_db()
+    assert workspace.token == "wrong"
+    said = text_of(admin_client.post(change, workspace_data(new_token=TOKEN), follow=True))
+    assert "Prolific knows the token, and it may use this workspace" in said
+    said = text_of(admin_client.post(change, workspace_data(currency="USD"), follow=True))
+    assert "The token's account pays in GBP, and this workspace in USD" in said
+
+
+def test_renaming_a_workspace_asks_nothing(admin_client, workspace, fake):
+    admin_client.post(reverse("admin:studies_workspace_change", args=[workspace.pk]), workspace_data(name="Renamed"))
+    assert fake.requests == []
+
+
+def test_reading_that_failed_is_not_said_to_be_done(client, researcher, published, fake):
+    fake.fail(Fault.SERVER_ERROR, "/submissions/")
+    said = text_of(client.post(do(published, "read"), follow=True))
+    assert "Prolific: Internal error. Something went wrong" in said
+    assert "have been read" not in said
+    fake.faults.rules.clear()
+    assert "have been read" in text_of(client.post(do(published, "read"), follow=True))
+
+
 def test_researchers_see_workspaces_and_change_none(client, researcher, workspace):
     assert client.get(reverse("admin:studies_workspace_change", args=[workspace.pk])).status_code == 200
     for name in ("try", "webhooks"):
@@ -84,6 +98,16 @@ def test_researchers_see_workspaces_and_change_none(client, researcher, workspac
 
 
 # --- The form -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("workspaces", "is_chosen"), [(["GBP"], True), (["USD"], False), (["GBP", "GBP"], False)])
+def test_the_only_workspace_that_pays_in_the_currency_is_proposed(db, workspaces, is_chosen):
+    made = [
+        Workspace.objects.create(name=f"No. {number}", workspace_id=f"{number:024}", currency=currency)
+        for number, currency in enumerate(workspaces)
+    ]
+    form = RecruitmentForm(study=factories.study(panel=Panel.PROLIFIC))
+    assert form.fields["workspace"].initial == (made[0] if is_chosen else None)
 
 
 def errors_of(panel_study, **changes) -> str:
@@ -159,8 +183,8 @@ def test_saving_leaves_what_was_read_there_meanwhile(panel_study):
 
 def test_from_draft_to_stop(client, spender, panel_study, fake):
     for name in ("create", "estimate", "publish", "pause", "resume", "stop"):
-        client.post(do(panel_study, name))
-    client.post(do(panel_study, "places"), {"number": "9"})
+        ask_and_do(client, panel_study, name)
+    ask_and_do(client, panel_study, "places", number="9")
     [there] = fake.world.studies.values()
     assert (there["status"], there["total_available_places"]) == ("ACTIVE", 9)
     assert there["external_study_url"].startswith(f"http://testserver/s/{panel_study.study.slug}/?PROLIFIC_PID=")
@@ -239,8 +263,9 @@ def test_spending_is_asked_about_with_its_number_and_what_it_pays(client, spende
 
 
 def test_what_was_asked_for_is_on_record_even_where_the_answer_is_lost(client, spender, published, fake):
+    seen = seen_on(client.get(do(published, "places"), {"number": "9"}))
     fake.fail(Fault.SERVER_ERROR)
-    client.post(do(published, "places"), {"number": "9"})
+    client.post(do(published, "places"), {"number": "9", "seen": seen})
     history = text_of(client.get(reverse("admin:studies_study_history", args=[published.study_id])))
     assert "On Prolific: Raise places: 9." in history
     assert "On Prolific: Raise places was refused, or not answered." in history
@@ -342,8 +367,10 @@ def test_deciding(client, researcher, waiting, fake):
     settle = reverse("admin:studies_submission_settle", args=[waiting.pk])
     assert client.get(settle).status_code == 405
     assert "Choose what is to be done" in text_of(client.post(settle, {"offer": "shout"}, follow=True))
-    assert "changed meanwhile" in text_of(client.post(settle, {"offer": "bonus"}, follow=True))
-    assert "Decided: Approve" in text_of(client.post(settle, {"offer": "approve"}, follow=True))
+    seen = seen_on(client.get(reverse("admin:studies_submission_change", args=[waiting.pk])))
+    assert "changed meanwhile" in text_of(client.post(settle, {"offer": "approve"}, follow=True))
+    assert "changed meanwhile" in text_of(client.post(settle, {"offer": "bonus", "seen": seen}, follow=True))
+    assert "Decided: Approve" in text_of(client.post(settle, {"offer": "approve", "seen": seen}, follow=True))
     waiting.refresh_from_db()
     assert (waiting.settled_with, waiting.settled_by, waiting.review_reason) == ("approve", "researcher", "")
     assert fake.world.payments == []

@@ -1,5 +1,6 @@
 """The client against the stand-in: repeats, lost answers, pages, errors. No payment is ever asked for twice."""
 
+import json
 import logging
 from decimal import Decimal
 
@@ -9,7 +10,15 @@ import pytest
 from scooter_site.demo.fake_prolific.faults import Fault
 from scooter_site.demo.fake_prolific.world import TOKEN, WORKSPACE_ID
 from studies.recruitment.client import ProlificClient
-from studies.recruitment.errors import Ambiguous, NotAllowed, NotFound, Refused, TooManyRequests, Unavailable
+from studies.recruitment.errors import (
+    Ambiguous,
+    NotAllowed,
+    NotFound,
+    ProlificError,
+    Refused,
+    TooManyRequests,
+    Unavailable,
+)
 from studies.recruitment.statuses import PanelStudyStatus, SubmissionStatus
 from tests.studies.recruitment.plans import payload
 
@@ -156,7 +165,7 @@ def rows_of(answers, **options):
     client = ProlificClient("token", base_url="http://service")
     connection = client._connection
     connection._http = httpx.Client(base_url="http://service", transport=httpx.MockTransport(answer))
-    return [row["id"] for row in connection.rows("listing", "/list/", page_size=2, **options)], asked
+    return list(connection.rows("listing", "/list/", lambda row: row["id"], page_size=2, **options)), asked
 
 
 def test_pages_by_rows_end_where_the_count_is_reached():
@@ -255,3 +264,62 @@ def test_a_good_answer_to_a_call_that_only_tells_may_have_any_body(prolific, mon
     prolific.transition_submission("submission", "APPROVE")
     prolific.transition_study("study", "PAUSE")
     prolific.pay_bonuses("batch")
+
+
+# --- Answers that cannot be read ------------------------------------------------------------------------------
+
+READ = {
+    "account": lambda one: one.account(),
+    "workspaces": lambda one: list(one.workspaces()),
+    "filters": lambda one: one.filters(WORKSPACE_ID),
+    "eligible": lambda one: one.eligible_count([], WORKSPACE_ID),
+    "cost": lambda one: one.cost_minor(165, 690),
+    "study": lambda one: one.study("s"),
+    "studies": lambda one: list(one.studies()),
+    "change": lambda one: one.update_study("s", {}),
+    "submissions": lambda one: list(one.submissions("s")),
+    "submission": lambda one: one.submission("a"),
+    "webhooks": lambda one: one.webhook_subscriptions(WORKSPACE_ID),
+}
+MAKE = {
+    "create": lambda one: one.create_study(payload()),
+    "set up": lambda one: one.set_up_bonuses("s", [("a", Decimal("0.13"))]),
+    "secret": lambda one: one.new_webhook_secret(WORKSPACE_ID),
+    "subscribe": lambda one: one.subscribe(WORKSPACE_ID, "study.status.change", "https://here.example/"),
+}
+UNREADABLE = {
+    "<html>We are back at noon.</html>": "The answer is no JSON: <html>We are back at noon.</html>",
+    "": "The answer is no JSON: it is empty",
+    '[{"ip": "192.0.2.7"}]': "The answer has another form than expected",
+    '{"error": {"title": "Maintenance", "detail": "Back at noon."}}': "Maintenance. Back at noon",
+    '{"results": [7], "id": [], "ip": "192.0.2.7"}': "The answer has another form than expected",
+    "null": "The answer has another form than expected",
+}
+
+
+# Of the account nothing is read: any object will do.
+@pytest.mark.parametrize(
+    ("call", "text"), [(c, t) for c in [*READ, *MAKE] for t in UNREADABLE if not (c == "account" and t.startswith("{"))]
+)
+def test_an_answer_that_cannot_be_read_is_a_failure_of_the_service_in_its_words(prolific, monkeypatch, call, text):
+    answering(monkeypatch, 200, text)
+    with pytest.raises(ProlificError) as caught:
+        (READ | MAKE)[call](prolific)
+    # Of what must not be asked for twice, nobody knows whether it was done.
+    assert type(caught.value) is (Ambiguous if call in MAKE else ProlificError)
+    assert UNREADABLE[text] in caught.value.text
+    assert caught.value.status == 200
+    assert "192.0.2.7" not in caught.value.text
+
+
+@pytest.mark.parametrize("amount", [13.5, "13.5", "much", None, True, float("inf"), [13]])
+def test_no_amount_is_rounded_on_reading(prolific, monkeypatch, amount):
+    answering(monkeypatch, 200, json.dumps({"id": "a", "status": "RETURNED", "bonus_payments": [amount]}))
+    with pytest.raises(ProlificError, match="reading a submission"):
+        prolific.submission("a")
+
+
+@pytest.mark.parametrize("amount", [13, 13.0, "13"])
+def test_whole_amounts_are_read_however_they_are_written(prolific, monkeypatch, amount):
+    answering(monkeypatch, 200, json.dumps({"id": "a", "status": "RETURNED", "bonus_payments": [amount]}))
+    assert prolific.submission("a").bonuses_minor == (13,)

@@ -1,5 +1,7 @@
 """The table of what states mean; every state with everything that can have happened here."""
 
+from dataclasses import replace
+
 import pytest
 
 from studies.flow import Outcome
@@ -12,6 +14,8 @@ INATTENTIVE = Here(arrived=True, outcome=Outcome.ATTENTION_FAILED, code="GOOD")
 SCREENED = Here(arrived=True, outcome=Outcome.COLOUR_CHECK_FAILED, code="GOOD")
 DECLINED = Here(arrived=True, outcome=Outcome.DECLINED, code="GOOD")
 REPLACED = Here(arrived=True, outcome=Outcome.REPLACED)
+# The same, with a link that named somebody else than the panel does.
+OTHER_DONE, OTHER_SCREENED, OTHER_DECLINED = (replace(one, is_other_person=True) for one in (DONE, SCREENED, DECLINED))
 
 
 @pytest.mark.parametrize(
@@ -47,6 +51,16 @@ REPLACED = Here(arrived=True, outcome=Outcome.REPLACED)
         (Status.TIMED_OUT, "", INSIDE, True, Pay.NOTHING, None),
         (Status.TIMED_OUT, "", SCREENED, True, Pay.ASK, Reason.TIMED_OUT_AFTER_END),
         (Status.TIMED_OUT, "", DONE, True, Pay.ASK, Reason.TIMED_OUT_AFTER_END),
+        (Status.ACTIVE, "", OTHER_DONE, False, Pay.WAIT, None),
+        (Status.AWAITING_REVIEW, "GOOD", OTHER_DONE, False, Pay.ASK, Reason.OTHER_PERSON),
+        (Status.AWAITING_REVIEW, "NOCODE", OTHER_SCREENED, False, Pay.ASK, Reason.OTHER_PERSON),
+        (Status.APPROVED, "GOOD", OTHER_DONE, False, Pay.DONE, Reason.OTHER_PERSON),
+        (Status.APPROVED, "GOOD", OTHER_SCREENED, False, Pay.DONE, Reason.PAID_ELSEWHERE),
+        (Status.SCREENED_OUT, "GOOD", OTHER_SCREENED, False, Pay.DONE, Reason.OTHER_PERSON),
+        (Status.RETURNED, "", OTHER_SCREENED, True, Pay.ASK, Reason.OTHER_PERSON),
+        (Status.RETURNED, "", OTHER_DECLINED, True, Pay.NOTHING, None),
+        (Status.TIMED_OUT, "", OTHER_DONE, True, Pay.ASK, Reason.OTHER_PERSON),
+        (Status.REJECTED, "", OTHER_DONE, True, Pay.NOTHING, Reason.REJECTED_ELSEWHERE),
         (Status.UNKNOWN, "", DONE, False, Pay.ASK, Reason.UNKNOWN_STATE),
         (Status.UNKNOWN, "", ABSENT, False, Pay.ASK, Reason.UNKNOWN_STATE),
     ],
@@ -70,6 +84,9 @@ def test_table(status, code, here, frees, pay, reason):
         (Status.RETURNED, DONE, Bonuses(ours=True), Pay.DONE, None),
         (Status.RETURNED, DECLINED, Bonuses(by_hand=True), Pay.NOTHING, None),
         (Status.APPROVED, DONE, Bonuses(by_hand=True), Pay.DONE, None),
+        (Status.AWAITING_REVIEW, OTHER_DONE, Bonuses(by_hand=True), Pay.ASK, Reason.SUBMITTED_AFTER_BONUS),
+        (Status.RETURNED, OTHER_SCREENED, Bonuses(by_hand=True), Pay.ASK, Reason.BONUS_BY_HAND),
+        (Status.RETURNED, OTHER_SCREENED, Bonuses(ours=True), Pay.DONE, None),  # as a person said
         (Status.APPROVED, DONE, Bonuses(by_hand=True, is_lacking=True), Pay.ASK, Reason.BONUS_BY_HAND),
     ],
 )
@@ -86,7 +103,9 @@ def test_no_bonus_is_offered_while_the_service_may_pay_the_reward_too():
 def everything_here():
     yield from (ABSENT, INSIDE)
     for outcome in Outcome:
-        yield Here(arrived=True, outcome=outcome, code="GOOD" if outcome.has_code else "")
+        for is_other in (False, True):
+            code = "GOOD" if outcome.has_code else ""
+            yield Here(arrived=True, outcome=outcome, code=code, is_other_person=is_other)
 
 
 @pytest.mark.parametrize("status", Status)
@@ -101,5 +120,7 @@ def test_every_state_has_a_meaning_and_every_question_an_answer(status, here, co
         assert found.reason.label
     if found.pay == Pay.ASK:
         assert found.reason is not None
+    if here.is_other_person:
+        assert found.pay != Pay.DUE
     if found.pay in {Pay.DONE, Pay.NOTHING, Pay.WAIT}:
         assert Offer.APPROVE not in found.offers  # nobody is paid the reward twice

@@ -9,9 +9,9 @@ from scooter_site.common.encryption import CannotDecrypt, decrypt, encrypt
 from scooter_site.demo.fake_prolific.faults import Fault
 from studies.models import PanelStudy, Study, StudyStatus, Workspace
 from studies.recruitment.client import ProlificClient
-from studies.recruitment.errors import Ambiguous, Refused
+from studies.recruitment.errors import Ambiguous, NotAllowed, Refused, Unavailable
 from studies.recruitment.statuses import PanelStudyStatus
-from studies.selectors.recruitment import is_out_of_slots, studies_to_read
+from studies.selectors.recruitment import is_out_of_slots, screen_outs, studies_to_read
 from studies.services import recruitment, recruitment_sync
 from studies.services.recruitment import RecruitmentError
 from tests import factories
@@ -314,6 +314,19 @@ def test_places_raised_there_are_there_for_people_who_come(published):
     assert published.study.place_count == 6
 
 
+@pytest.mark.parametrize(("kind", "places"), [(Refused, 4), (NotAllowed, 4), (Unavailable, 40)])
+def test_places_that_prolific_refuses_are_put_back_here(published, fake, monkeypatch, kind, places):
+    """A mistyped number is not for ever. Where nobody knows what became of it, more places here do no harm."""
+
+    def refuse(*_: object) -> None:
+        raise kind("changing the study", text="No.")
+
+    monkeypatch.setattr(ProlificClient, "update_study", refuse)
+    with pytest.raises(kind):
+        recruitment.raise_places(published, 40)
+    assert (published.study.place_count, published.places) == (places, 4)
+
+
 def test_fewer_places_there_than_here_leave_those_here(published, fake):
     published.study.extra_places = 10
     published.study.save()
@@ -368,5 +381,5 @@ def test_html_has_only_paragraphs():
 
 def test_suggestions_fit_the_study(db):
     study = factories.study(plate_count=0, plates_required=0, comprehension_pair_count=0, comprehension_required=0)
-    assert recruitment.screen_outs(study) == {}
+    assert screen_outs(study) == {}
     assert recruitment.suggested(study)["minutes"] == 13

@@ -1,19 +1,22 @@
 """What people decide about submissions, and events that cannot be worked through: nothing is done twice or for ever."""
 
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.utils import timezone
 
 from scooter_site.demo.fake_prolific.faults import Fault
 from studies import tasks
-from studies.models import Submission, WebhookEvent
-from studies.recruitment.answers import PanelStudyState, SubmissionState
-from studies.recruitment.errors import Ambiguous, ProlificError
+from studies.models import PanelStudy, Submission, WebhookEvent
+from studies.recruitment.errors import Ambiguous, NotAllowed, Refused, TooManyRequests, Unavailable
+from studies.recruitment.payments import Way
 from studies.recruitment.review import Offer, Reason
+from studies.selectors.payments import due_now
 from studies.services import recruitment_sync
 from studies.services.recruitment import RecruitmentError
-from tests.studies.recruitment.test_sync import arrive, poll, submission_of, to_main
+from tests.studies.recruitment.deciding import decide
+from tests.studies.recruitment.test_sync import arrive, fail_colour_check, poll, submission_of, to_main
 
 
 @pytest.fixture
@@ -26,10 +29,10 @@ def waiting(published, fake) -> Submission:
 
 def test_the_first_of_two_decisions_stands(waiting, fake):
     later = Submission.objects.get()
-    recruitment_sync.settle(waiting, Offer.NOTHING, "ada")
+    decide(waiting, Offer.NOTHING, "ada")
     for offer in (Offer.REQUEST_RETURN, Offer.APPROVE):
         with pytest.raises(RecruitmentError, match="changed meanwhile"):
-            recruitment_sync.settle(later, offer, "bob")
+            decide(later, offer, "bob")
     stored = Submission.objects.get()
     assert (stored.settled_with, stored.settled_by) == (Offer.NOTHING, "ada")
     assert fake.world.messages == []
@@ -38,16 +41,16 @@ def test_the_first_of_two_decisions_stands(waiting, fake):
 def test_a_request_that_was_not_sent_leaves_the_decision_open(waiting, fake):
     fake.fail(Fault.LOST_BEFORE_ACTING, "request-return", times=1)
     with pytest.raises(Ambiguous):
-        recruitment_sync.settle(waiting, Offer.REQUEST_RETURN, "ada")
+        decide(waiting, Offer.REQUEST_RETURN, "ada")
     stored = Submission.objects.get()
     assert (stored.review_reason, stored.settled_with, stored.settled_at) == (Reason.NEVER_ARRIVED, "", None)
-    recruitment_sync.settle(stored, Offer.REQUEST_RETURN, "ada")
+    decide(stored, Offer.REQUEST_RETURN, "ada")
     assert len(fake.world.messages) == 1
 
 
 def test_a_request_whose_answer_was_lost_is_not_sent_again(waiting, fake):
     fake.fail(Fault.LOST_AFTER_ACTING, "request-return", times=1)
-    recruitment_sync.settle(waiting, Offer.REQUEST_RETURN, "ada")
+    decide(waiting, Offer.REQUEST_RETURN, "ada")
     assert len(fake.world.messages) == 1
     assert Submission.objects.get().settled_with == Offer.REQUEST_RETURN
 
@@ -61,6 +64,19 @@ def test_who_was_rejected_there_has_not_timed_out(published, fake):
     names = set(participation.events.values_list("name", flat=True))
     assert "rejected_on_the_panel" in names
     assert "timed_out_on_the_panel" not in names
+
+
+@pytest.mark.parametrize(("decision", "due"), [(Offer.BONUS, []), (Offer.APPROVE, [Way.APPROVE])])
+def test_a_decision_is_paid_or_put_before_a_person_again(published, fake, decision, due):
+    """A bonus is not offered before they return: such a decision of earlier days is neither paid nor forgotten."""
+    participation = arrive(fake, published)
+    fail_colour_check(participation)
+    fake.submit(participation.identity.session_id, None)
+    poll(published)
+    Submission.objects.update(settled_reason=Reason.NO_CODE, settled_with=decision, review_reason="")
+    poll(published)
+    assert submission_of(participation).review_reason == ("" if due else Reason.NO_CODE)
+    assert [instruction.way for _, instruction in due_now(published)] == due
 
 
 # --- Events ---------------------------------------------------------------------------------------------------
@@ -98,13 +114,48 @@ def test_an_event_that_fails_keeps_back_no_other_and_has_an_end(published, fake,
     assert bad.result == "Given up: the poll reads what it is about."
 
 
-@pytest.mark.parametrize("row", [{}, {"id": "a", "bonus_payments": ["much"]}, {"id": "a", "bonus_payments": 5}, []])
-def test_answers_of_another_form_are_failures_of_the_service(row):
-    with pytest.raises(ProlificError, match="reading the answer about a submission"):
-        SubmissionState.read(row)
+def test_a_service_that_is_away_is_asked_once_not_for_every_event_that_waits(published, fake, monkeypatch):
+    """Each would be tried for minutes, and the next turn comes in two."""
+    one = fake.arrive(published.panel_id)["id"]
+    waiting = [event(published, f"{number}", 30 - number) for number in range(3)] + [event(published, one, 4)]
+    asked = []
+
+    def answer(client, about, asked_at, error=None):
+        asked.append(about.resource_id)
+        if error:
+            raise error
+        return "Read."
+
+    away = Unavailable("reading a submission", text="Prolific did not answer in time.")
+    for error in (away, TooManyRequests("reading a submission"), NotAllowed("reading a submission")):
+        asked.clear()
+        monkeypatch.setattr(recruitment_sync, "_read_again", partial(answer, error=error))
+        tasks.process_waiting_webhook_events.delay()
+        assert asked == ["0"]
+    # What is refused about one says nothing of the others.
+    asked.clear()
+    monkeypatch.setattr(recruitment_sync, "_read_again", partial(answer, error=Refused("reading a submission")))
+    tasks.process_waiting_webhook_events.delay()
+    assert asked == [about.resource_id for about in waiting]
 
 
-def test_a_study_of_another_form_is_a_failure_of_the_service():
-    with pytest.raises(ProlificError) as caught:
-        PanelStudyState.read({"id": "a", "reward": "much"})
-    assert "about a study has another form than expected (ValueError" in caught.value.text
+def test_a_submission_that_cannot_be_taken_over_keeps_back_no_other(published, fake, monkeypatch):
+    ids = [fake.arrive(published.panel_id)["id"] for _ in range(3)]
+    take_over = recruitment_sync.apply
+
+    def fail_for_the_second(panel_study, state, asked_at):
+        if state.id == ids[1]:
+            raise ZeroDivisionError
+        return take_over(panel_study, state, asked_at)
+
+    PanelStudy.objects.update(status="unpublished")
+    monkeypatch.setattr(recruitment_sync, "apply", fail_for_the_second)
+    poll(published)
+    assert set(Submission.objects.values_list("submission_id", flat=True)) == {ids[0], ids[2]}
+    published.refresh_from_db()
+    assert published.status == "active"
+    assert published.sync_error.startswith("1 of the submissions could not be taken over")
+    monkeypatch.setattr(recruitment_sync, "apply", take_over)
+    poll(published)
+    published.refresh_from_db()
+    assert (Submission.objects.count(), published.sync_error) == (3, "")

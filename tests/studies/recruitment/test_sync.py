@@ -29,6 +29,7 @@ from studies.selectors import places_left
 from studies.services import participations, recruitment, recruitment_sync, webhooks
 from studies.services.recruitment import RecruitmentError
 from tests import walks
+from tests.studies.recruitment.deciding import decide
 
 ENTERED = {"kind": ParticipationKind.REAL}
 
@@ -164,7 +165,7 @@ def test_submitting_without_a_code_after_a_screen_out_is_put_before_a_person(pub
     poll(published)
     submission = submission_of(participation)
     assert (submission.entered_code, submission.review_reason) == ("NOCODE", Reason.NO_CODE)
-    recruitment_sync.settle(submission, Offer.REQUEST_RETURN, "ada")
+    decide(submission, Offer.REQUEST_RETURN, "ada")
     assert fake.world.messages[0]["recipient_id"] == participation.identity.participant_id
     poll(published)
     assert submission_of(participation).review_reason == ""
@@ -199,7 +200,7 @@ def test_what_a_person_approved_is_not_asked_about_as_paid(published, fake, prol
     fail_colour_check(participation)
     submit(fake, participation, None)
     poll(published)
-    recruitment_sync.settle(submission_of(participation), Offer.APPROVE, "ada")
+    decide(submission_of(participation), Offer.APPROVE, "ada")
     prolific.approve([session(participation)])
     poll(published)
     assert submission_of(participation).review_reason == ""
@@ -220,7 +221,7 @@ def test_only_what_is_offered_can_be_decided(published, fake):
     submit(fake, participation, None)
     poll(published)
     with pytest.raises(RecruitmentError, match="changed meanwhile"):
-        recruitment_sync.settle(submission_of(participation), Offer.BONUS, "ada")
+        decide(submission_of(participation), Offer.BONUS, "ada")
 
 
 def test_a_state_that_nobody_knows_is_kept_and_put_before_a_person(published, fake):
