@@ -47,6 +47,17 @@ def seconds_to_wait(scope: str, who: str, now: Callable[[], float] = time.time) 
         return None
 
 
+def take_back(scope: str, who: str, now: Callable[[], float] = time.time) -> None:
+    """Uncount one request that ``seconds_to_wait`` let pass and that came to nothing."""
+    rate = settings.THROTTLE_RATES[scope]
+    if rate is None:
+        return
+    try:
+        _increment(f"throttle-{scope}-{_digest(who)}-{now() // rate.seconds:.0f}", -1)
+    except (RedisError, OSError):
+        logger.exception("The cache does not answer: a request that came to nothing stays counted")
+
+
 def _count(rate: Rate, key: str, now: float) -> float | None:
     window, elapsed = divmod(now, rate.seconds)
     current, before = f"{key}-{window:.0f}", f"{key}-{window - 1:.0f}"

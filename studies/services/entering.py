@@ -104,16 +104,20 @@ def _enter_anew(study: Study, kind: str, participant_id: str, session_id: str) -
             refuse_unless_open(study, kind)
             if _end_earlier_sessions(study, participant_id):
                 return None
-        else:
-            refuse_unless_open(study, kind)
-        if kind != ParticipationKind.PREVIEW and places_left(study, kind) <= 0:
-            raise StudyFull
+        refuse_newcomers(study, kind)
         participation = Participation.objects.create(study=study, kind=kind)
         ParticipantIdentity.objects.create(
             participation=participation, study=study, participant_id=participant_id, session_id=session_id
         )
         record(participation, "entered")
     return participation
+
+
+def refuse_newcomers(study: Study, kind: str) -> None:
+    """Raise StudyNotOpen or StudyFull where somebody new is not let in now."""
+    refuse_unless_open(study, kind)
+    if kind != ParticipationKind.PREVIEW and places_left(study, kind) <= 0:
+        raise StudyFull
 
 
 def _of_session(study: Study, session_id: str, participant_id: str, kind: str) -> Participation | None:
@@ -151,9 +155,7 @@ def _welcome_back(participation: Participation) -> Participation:
 def _begin_again(participation: Participation) -> None:
     """Put a participation that ended before the consent back there, on the terms of somebody new."""
     study = participation.study
-    refuse_unless_open(study, participation.kind)
-    if places_left(study, participation.kind) <= 0:
-        raise StudyFull
+    refuse_newcomers(study, participation.kind)
     record(participation, "began_again", after=participation.outcome)
     participation.step, participation.outcome = Step.CONSENT, ""
     participation.finished_at = participation.completion_code = None

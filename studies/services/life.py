@@ -229,27 +229,26 @@ def _discard_materials(study: Study) -> None:
 
 
 def launch(study: Study) -> Study:
-    """Let participants in; from now on the settings are frozen. Raises StudyStateError with every failing line."""
-    study.refresh_from_db()  # what is judged are the stored settings
-    failing = [] if study.status == StudyStatus.RUNNING else _failing(study)
+    """Let participants in; from now on the settings are frozen. Raises StudyStateError with every failing line.
+
+    Readiness is judged while the study is locked, so that what was judged is what is launched. Looking for the files
+    may take seconds; only changes of this very study, which nobody takes part in yet, wait for that.
+    """
     with transaction.atomic():
         locked = _locked(study)
         if locked.status == StudyStatus.RUNNING:
             return _refreshed(study)
+        if locked.status not in BEFORE_LAUNCH:
+            raise StudyStateError(f"{locked} is {locked.get_status_display().lower()}: it was launched before.")
+        failing = [line for line in readiness(locked, look_for_files=True) if not line.ok]
         if locked.status == StudyStatus.DRAFT:
             raise StudyStateError(f"{locked} is a draft: build its materials first. {_said(failing)}".strip())
-        if locked.status != StudyStatus.READY:
-            raise StudyStateError(f"{locked} is {locked.get_status_display().lower()}: it was launched before.")
         if failing:
             raise StudyStateError(f"{locked} is not ready. {_said(failing)}")
         locked.status = StudyStatus.RUNNING
         locked.launched_at = timezone.now()
         locked.save(update_fields=["status", "launched_at"])
     return _refreshed(study)
-
-
-def _failing(study: Study) -> list[ReadinessLine]:
-    return [line for line in readiness(study, look_for_files=True) if not line.ok]
 
 
 def _said(failing: list[ReadinessLine]) -> str:

@@ -13,7 +13,14 @@ from studies.services.answers import (
     finish_instructions,
     give_feedback,
 )
-from studies.services.entering import Device, DeviceNotSuitable, accept_consent, decline_consent, enter_study
+from studies.services.entering import (
+    Device,
+    DeviceNotSuitable,
+    accept_consent,
+    decline_consent,
+    enter_study,
+    refuse_newcomers,
+)
 from studies.services.pointer import InvalidAnswer, OutOfTurn
 from studies.services.rating import Session, Timings, Turn, answer_item, go_back, keep_place
 from studies.services.time_out import close_timed_out, replace_participation, return_participation
@@ -42,6 +49,7 @@ __all__ = [
     "give_feedback",
     "go_back",
     "keep_place",
+    "refuse_newcomers",
     "replace_participation",
     "return_participation",
 ]

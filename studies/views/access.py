@@ -4,6 +4,7 @@ The panel's ids come once, in the landing address. From then on a signed cookie 
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import lru_cache, wraps
 from uuid import UUID
@@ -21,6 +22,16 @@ from studies.views import notices
 
 COOKIE = "participation"
 COOKIE_AGE = timedelta(days=30)
+NEWCOMER_COOKIE = "newcomer"
+NEWCOMER_COOKIE_AGE = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Newcomer:
+    """Somebody whose link names no session, and of whom nothing is stored yet; ``kind`` is a ParticipationKind."""
+
+    kind: str
+    session_id: str
 
 
 class SeeOther(HttpResponseRedirectBase):
@@ -91,11 +102,35 @@ def _signed_id(signed: str, slug: str, day: date) -> UUID:
 def remember(response: HttpResponse, participation: Participation) -> None:
     """Set the cookie that is the participant's session on this browser."""
     study = participation.study
+    _set(response, study, COOKIE, str(participation.public_id), _salt(study.slug), COOKIE_AGE)
+    response.delete_cookie(NEWCOMER_COOKIE, path=_path(study), samesite="Lax")
+
+
+def announce(response: HttpResponse, study: Study, newcomer: Newcomer) -> None:
+    """Have somebody let in at the next page, to which the browser brings this cookie.
+
+    A browser that keeps no cookies, and a program that only fetches the link, so leave no participation behind.
+    """
+    value = f"{newcomer.kind}:{newcomer.session_id}"
+    _set(response, study, NEWCOMER_COOKIE, value, _newcomer_salt(study.slug), NEWCOMER_COOKIE_AGE)
+
+
+def announced(request: HttpRequest, slug: str) -> Newcomer | None:
+    """Who comes from the landing page and has not been let in yet."""
+    seconds = int(NEWCOMER_COOKIE_AGE.total_seconds())
+    value = request.get_signed_cookie(NEWCOMER_COOKIE, default=None, salt=_newcomer_salt(slug), max_age=seconds)
+    if value is None:
+        return None
+    kind, _, session_id = value.partition(":")
+    return Newcomer(kind, session_id)
+
+
+def _set(response: HttpResponse, study: Study, name: str, value: str, salt: str, age: timedelta) -> None:
     response.set_signed_cookie(
-        COOKIE,
-        str(participation.public_id),
-        salt=_salt(study.slug),
-        max_age=int(COOKIE_AGE.total_seconds()),
+        name,
+        value,
+        salt=salt,
+        max_age=int(age.total_seconds()),
         path=_path(study),
         secure=settings.HTTPS,
         httponly=True,
@@ -115,6 +150,10 @@ def to_run(study: Study) -> SeeOther:
 
 def _salt(slug: str) -> str:
     return f"studies.participation.{slug}"
+
+
+def _newcomer_salt(slug: str) -> str:
+    return f"studies.newcomer.{slug}"
 
 
 def _path(study: Study) -> str:

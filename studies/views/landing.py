@@ -1,6 +1,7 @@
 """The page a participant's link opens."""
 
 import logging
+import secrets
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -26,9 +27,10 @@ from studies.services.participations import (
     StudyFull,
     StudyNotOpen,
     enter_study,
+    refuse_newcomers,
 )
 from studies.views import notices
-from studies.views.access import current_participation, remember, study_page
+from studies.views.access import Newcomer, announce, announced, current_participation, remember, study_page
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +55,10 @@ def landing(request: HttpRequest, study: Study) -> HttpResponse:
     if participation is None:
         return _notice_page(request, notices.unknown_session(), study)
     response = HttpResponseRedirect(reverse("studies:run", args=[study.slug]))
-    remember(response, participation)
+    if isinstance(participation, Newcomer):
+        announce(response, study, participation)
+    else:
+        remember(response, participation)
     return response
 
 
@@ -62,8 +67,8 @@ def _notice_page(request: HttpRequest, notice: notices.Notice, study: Study) -> 
     return notices.notice_page(request, notice, study, current_participation(request, study))
 
 
-def _enter(request: HttpRequest, study: Study, parameters: Parameters) -> Participation | None:
-    """The participation of who arrives; None when a personal link names none."""
+def _enter(request: HttpRequest, study: Study, parameters: Parameters) -> Participation | Newcomer | None:
+    """The participation of who arrives, if the link or the browser says who that is; None for a false personal link."""
     if "test" in parameters:
         return _enter_test(request, study, parameters)
     if study.panel == Panel.PROLIFIC:
@@ -79,10 +84,19 @@ def _enter(request: HttpRequest, study: Study, parameters: Parameters) -> Partic
         here = current_participation(request, study)
         if here is not None and here.kind == ParticipationKind.REAL:
             arrival = Arrival(here.identity.participant_id, here.identity.session_id)
+        else:
+            return _newcomer(request, study, ParticipationKind.REAL)
     return _enter_as(study, ParticipationKind.REAL, arrival)
 
 
-def _enter_test(request: HttpRequest, study: Study, parameters: Parameters) -> Participation:
+def _newcomer(request: HttpRequest, study: Study, kind: ParticipationKind) -> Newcomer:
+    """Somebody whose link names no session. Raises StudyNotOpen or StudyFull where they would not be let in."""
+    refuse_newcomers(study, kind)
+    waiting = announced(request, study.slug)
+    return waiting if waiting is not None and waiting.kind == kind else Newcomer(kind, secrets.token_hex(16))
+
+
+def _enter_test(request: HttpRequest, study: Study, parameters: Parameters) -> Participation | Newcomer:
     tokens = parameters["test"]
     if len(tokens) != 1 or not links.is_valid_test_token(study, tokens[0]):
         raise LandingRefused(LandingProblem.MALFORMED, "test")
@@ -91,6 +105,8 @@ def _enter_test(request: HttpRequest, study: Study, parameters: Parameters) -> P
         here = current_participation(request, study)
         if here is not None and here.kind == ParticipationKind.TEST and here.step != Step.END:
             return here
+        if not arrival.participant_id:
+            return _newcomer(request, study, ParticipationKind.TEST)
     return _enter_as(study, ParticipationKind.TEST, arrival)
 
 

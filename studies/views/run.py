@@ -3,6 +3,8 @@
 The server's pointer decides: a page never says which step comes next, and a post for a past step changes nothing.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
 
 from django.http import HttpRequest, HttpResponse
@@ -10,7 +12,7 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from scooter_site.common.throttling import address_of, seconds_to_wait
+from scooter_site.common.throttling import address_of, seconds_to_wait, take_back
 from studies.flow import Step
 from studies.forms import ChoiceForm, ConsentForm
 from studies.models import Panel, Participation, ParticipationKind, Study
@@ -24,11 +26,12 @@ from studies.services.participations import (
     answer_pair,
     answer_plate,
     decline_consent,
+    enter_study,
     finish_instructions,
     give_feedback,
 )
 from studies.views import notices
-from studies.views.access import participant_page, to_run
+from studies.views.access import Newcomer, announced, participant_page, remember, study_page, to_run
 from studies.views.pages import StepIsOver, page_context, study_feedback_form
 
 
@@ -42,9 +45,27 @@ class TooManyArrivals(Exception):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
+def run(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show the current step, or take what was posted from it; and let in who was announced by the landing page."""
+    newcomer = announced(request, slug)
+    return _run(request, slug) if newcomer is None else _let_in(request, slug, newcomer=newcomer)
+
+
+@study_page
+def _let_in(request: HttpRequest, study: Study, newcomer: Newcomer) -> HttpResponse:
+    try:
+        participation = enter_study(study, kind=newcomer.kind, session_id=newcomer.session_id)
+    except StudyFull:
+        return notices.notice_page(request, notices.full(study), study)
+    except StudyNotOpen as error:
+        return notices.notice_page(request, notices.not_open(study, error.reason), study)
+    response = _page(request, participation)
+    remember(response, participation)
+    return response
+
+
 @participant_page
-def run(request: HttpRequest, participation: Participation) -> HttpResponse:
-    """Show the current step, or take what was posted from it."""
+def _run(request: HttpRequest, participation: Participation) -> HttpResponse:
     study = participation.study
     if request.method != "POST" or request.POST.get("step") != participation.step:
         # A post from a page that was left open: the answer is the page that is current now.
@@ -106,25 +127,37 @@ def _take_consent(request: HttpRequest, participation: Participation) -> str:
     if form.cleaned_data["decision"] == "decline":
         decline_consent(participation.pk)
         return ""
-    if participation.kind == ParticipationKind.REAL and participation.study.panel == Panel.DIRECT:
-        _refuse_too_many_arrivals(request, participation.study)
     device = Device(
         viewport_width=form.cleaned_data["viewport_width"],
         viewport_height=form.cleaned_data["viewport_height"],
         device_pixel_ratio=form.cleaned_data["device_pixel_ratio"],
     )
-    accept_consent(participation.pk, device)
+    with _counted_arrival(request, participation):
+        accept_consent(participation.pk, device)
     return ""
 
 
-def _refuse_too_many_arrivals(request: HttpRequest, study: Study) -> None:
+@contextmanager
+def _counted_arrival(request: HttpRequest, participation: Participation) -> Iterator[None]:
     """Keep one address from holding every place: with the consent comes a place, and a program can consent often.
 
-    Prolific lets each account in once and may send hundreds within an hour, none of whom is to be sent away.
+    Counted are places: neither who declines nor who gets none (a small window, a full study) uses up those of others
+    at the address, a class for example. Prolific lets each account in once and may send hundreds within an hour, none
+    of whom is to be sent away.
     """
-    seconds = seconds_to_wait("arrivals", f"study {study.pk} {address_of(request)}")
+    study = participation.study
+    if participation.kind != ParticipationKind.REAL or study.panel != Panel.DIRECT:
+        yield
+        return
+    who = f"study {study.pk} {address_of(request)}"
+    seconds = seconds_to_wait("arrivals", who)
     if seconds is not None:
         raise TooManyArrivals(seconds)
+    try:
+        yield
+    except Exception:
+        take_back("arrivals", who)
+        raise
 
 
 def _take_choice(request: HttpRequest, participation: Participation) -> str:

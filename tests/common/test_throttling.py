@@ -9,7 +9,7 @@ from rest_framework.test import APIClient
 
 from scooter_site.common import throttling
 from scooter_site.common.rates import Rate, parse_rate
-from scooter_site.common.throttling import seconds_to_wait, who_asks
+from scooter_site.common.throttling import seconds_to_wait, take_back, who_asks
 
 MIDNIGHT = 1_800_000_000 // 86400 * 86400
 ADDRESS = "/api/v1/attacks/"
@@ -64,6 +64,16 @@ def test_who_is_refused_does_not_wait_longer_for_having_asked(rates):
     for _ in range(100):
         assert ask(10) is not None
     assert ask(90) is None
+
+
+def test_what_came_to_nothing_can_be_taken_back(rates):
+    rates(lists="2/minute")
+    assert [ask(0), ask(0)] == [None, None]
+    take_back("lists", "ada", now=lambda: MIDNIGHT + 1)
+    assert ask(2) is None
+    assert ask(3) is not None
+    take_back("lists", "grace", now=lambda: MIDNIGHT + 1)  # who was not counted
+    assert [ask(4, "grace") is None for _ in range(3)] == [True, True, False]
 
 
 def test_a_long_pause_forgets(rates):

@@ -11,7 +11,16 @@ from django.test import Client
 
 from studies import selectors
 from studies.flow import Step
-from studies.models import ParticipantIdentity, Participation, ParticipationKind, PlateTrial, Rating, TrialKind
+from studies.models import (
+    ParticipantIdentity,
+    Participation,
+    ParticipationKind,
+    PlateTrial,
+    Rating,
+    Study,
+    TextKind,
+    TrialKind,
+)
 from studies.selectors.items import unanswered_items
 from studies.services import answers, entering, life, rating
 from studies.services.materials import build_materials
@@ -187,6 +196,29 @@ def test_other_double_clicks_are_harmless():
     assert failures(results) == []
     assert Counter(participation.events.values_list("name", flat=True))["ended"] == 1
     assert participation.feedback.count() == 1
+
+
+def test_what_is_launched_is_what_was_judged_ready(monkeypatch):
+    """Somebody takes the consent text away while the study is judged: that has to wait, and then it is too late."""
+    study = factories.ready_study()
+    judged, changed, judge = threading.Event(), threading.Event(), life.readiness
+
+    def judge_slowly(*asked, **how):
+        lines = judge(*asked, **how)
+        judged.set()
+        changed.wait(timeout=1)
+        return lines
+
+    def take_consent_away():
+        judged.wait(timeout=30)
+        life.update_text(Study.objects.get(pk=study.pk), TextKind.CONSENT, "")
+        changed.set()
+
+    monkeypatch.setattr(life, "readiness", judge_slowly)
+    launched, refused = at_once([lambda: life.launch(study), take_consent_away])
+    assert launched.status == "running"
+    assert isinstance(refused, life.StudyStateError)
+    assert selectors.study_text(study, TextKind.CONSENT).body
 
 
 def test_materials_built_by_two_workers_at_once_are_built_once():

@@ -5,10 +5,12 @@ The steps themselves are looked at on the whole way by keyboard (test_participan
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.cache import cache
 from django.db import transaction
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
+from scooter_site.common.rates import Rate
 from studies.flow import Outcome
 from studies.models import Panel, ParticipantMessage, Participation, Study, StudyStatus
 from studies.services.messages import answer_message
@@ -100,6 +102,20 @@ def test_every_page_that_turns_somebody_away_is_accessible_and_fits_a_phone(open
             Study.objects.filter(pk=study.pk).update(status=StudyStatus.RUNNING, participants_per_dataset=0)
             shows("full", newcomer)
             Study.objects.filter(pk=study.pk).update(participants_per_dataset=2)
+
+
+def test_who_is_asked_to_wait_reads_an_accessible_page(open_page, live_server, settings):
+    cache.clear()
+    settings.THROTTLE_RATES = {**settings.THROTTLE_RATES, "arrivals": Rate(1, 3600)}
+    study = factories.running_study(phones_allowed=True)
+    with open_page(faults_expected=True, **PHONE) as page:
+        for wanted in ({"data-step": "colour_check"}, {"data-notice": "too_many_arrivals"}):
+            page.context.clear_cookies()
+            enter(page, live_server, study)
+            page.get_by_role("button", name="I agree").click()
+            for name, value in wanted.items():
+                expect(page.locator("body")).to_have_attribute(name, value)
+        assert_fine(page)
 
 
 def test_forms_that_cannot_be_taken_are_accessible(open_page, live_server):

@@ -166,12 +166,28 @@ def test_the_end_page_leads_back_to_prolific_by_itself_or_not(open_page, live_se
 
 
 def test_without_cookies_the_page_asks_to_open_the_link_again(open_page, live_server, study):
+    def without_cookies(route):
+        response = route.fetch(max_redirects=0)
+        page.context.clear_cookies()  # which the fetch has kept
+        headers = {name: value for name, value in response.headers.items() if name != "set-cookie"}
+        route.fulfill(response=response, headers=headers)
+
+    link = live_server.url + reverse("studies:landing", args=[study.slug])
     with open_page(faults_expected=True) as page:
+        page.route(f"{link}**", without_cookies)
+        for _ in range(2):
+            page.goto(link)
+            page.reload()
+            expect(page.get_by_role("heading", name="Please open your link again")).to_be_visible()
+        assert_accessible(page)
+        assert not Participation.objects.exists()
+        page.unroute_all()
         enter(page, live_server, study)
+        expect(page.locator("body")).to_have_attribute("data-step", "consent")
         page.context.clear_cookies()
         page.reload()
         expect(page.get_by_role("heading", name="Please open your link again")).to_be_visible()
-        assert_accessible(page)
+        assert Participation.objects.count() == 1
 
 
 @pytest.mark.parametrize("width", [1440, 390])

@@ -17,7 +17,7 @@ from studies.models import Panel, ParticipantIdentity, Participation, Participat
 from studies.services import life
 from studies.services.participations import close_timed_out
 from studies.views import notices
-from studies.views.access import COOKIE
+from studies.views.access import COOKIE, NEWCOMER_COOKIE
 from tests import factories, walks
 from tests.studies.visitor import (
     PID,
@@ -115,6 +115,55 @@ def test_a_direct_link_resumes_in_the_same_browser_and_is_new_in_another(study):
     there = Visitor(study)
     there.land()
     assert there.participation != first
+
+
+@pytest.mark.parametrize("is_test", [False, True])
+def test_a_browser_that_keeps_no_cookies_is_told_so_and_leaves_no_row(study, is_test):
+    parameters = {"test": links.test_token(study)} if is_test else {}
+    for _ in range(3):
+        without_cookies = Client()
+        response = without_cookies.get(f"/s/{study.slug}/", parameters)
+        assert (response.status_code, response["Location"]) == (302, f"/s/{study.slug}/run/")
+        without_cookies.cookies.clear()
+        for _ in range(2):
+            blocked = without_cookies.get(f"/s/{study.slug}/run/")
+            assert_notice(blocked, "no_session", 403)
+            assert "It may block cookies" in blocked.content.decode()
+    assert not Participation.objects.exists()
+    allowed = Visitor(study)
+    allowed.land(**parameters)
+    assert_step(allowed.page(), Step.CONSENT)
+    assert_step(allowed.page(), Step.CONSENT)
+    participation = Participation.objects.get()
+    assert participation.kind == (ParticipationKind.TEST if is_test else ParticipationKind.REAL)
+
+
+def test_somebody_new_is_one_participation_however_often_the_first_page_loads(study):
+    client = Client()
+    client.get(f"/s/{study.slug}/")
+    client.get(f"/s/{study.slug}/")  # a link that is clicked twice
+    newcomer = client.cookies[NEWCOMER_COOKIE].value
+    assert not Participation.objects.exists()
+    for _ in range(2):
+        client.cookies[NEWCOMER_COOKIE] = newcomer  # the page is asked for again before its answer is there
+        assert_step(client.get(f"/s/{study.slug}/run/"), Step.CONSENT)
+    assert Participation.objects.count() == 1
+    assert not client.cookies[NEWCOMER_COOKIE].value
+    forged = Client(headers={"cookie": f"{NEWCOMER_COOKIE}=real:{'0' * 32}:x:y"})
+    assert_notice(forged.get(f"/s/{study.slug}/run/"), "no_session", 403)
+
+
+@pytest.mark.parametrize(("stop", "reason"), [(life.pause, "paused"), (None, "full")])
+def test_somebody_new_is_let_in_at_the_first_page_only_if_the_study_still_takes_people(stop, reason):
+    study = factories.running_study(dataset_count=1, participants_per_dataset=1)
+    client = Client()
+    client.get(f"/s/{study.slug}/")
+    if stop:
+        stop(study)
+    else:
+        walks.consent(walks.enter(study))
+    assert_notice(client.get(f"/s/{study.slug}/run/"), reason, 403)
+    assert COOKIE not in client.cookies
 
 
 @pytest.mark.parametrize("parameters", [{}, {"id": "anna"}])
@@ -333,3 +382,24 @@ class TestOneAddress:
             visitor = Visitor(study)
             visitor.land()
             assert_to_run(visitor.post("consent", decision="decline"), study)
+        for _ in range(2):
+            visitor = Visitor(study)
+            visitor.land()
+            assert_to_run(visitor.post("consent", decision="accept", **WINDOW), study)
+
+    def test_uses_up_nothing_by_consents_that_get_no_place(self):
+        study = factories.running_study(dataset_count=1, participants_per_dataset=2)
+        visitors = [Visitor(study) for _ in range(3)]
+        for visitor in visitors:
+            visitor.land()
+        small = {"viewport_width": "390", "viewport_height": "844"}
+        for _ in range(3):
+            assert_notice(visitors[0].post("consent", decision="accept", **small), "window_too_small", 400)
+        for visitor in visitors[:2]:
+            assert_to_run(visitor.post("consent", decision="accept", **WINDOW), study)
+        Study.objects.filter(pk=study.pk).update(extra_places=1)
+        assert_notice(visitors[2].post("consent", decision="accept", **WINDOW), "too_many_arrivals", 429)
+        cache.clear()
+        Study.objects.filter(pk=study.pk).update(extra_places=0)
+        for _ in range(3):
+            assert_notice(visitors[2].post("consent", decision="accept", **WINDOW), "full", 403)

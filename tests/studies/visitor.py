@@ -7,6 +7,7 @@ from django.urls import reverse
 
 from studies.flow import Step
 from studies.models import Panel, Participation, Study
+from studies.views.access import NEWCOMER_COOKIE
 from tests import walks
 
 PID, STUDY, SESSION = "5f1a" * 6, "60aa" * 6, "61bb" * 6
@@ -32,7 +33,11 @@ class Visitor:
         return reverse(f"studies:{name}", args=[self.study.slug, *parts])
 
     def land(self, **parameters: str):
-        return self.client.get(self.address("landing"), parameters)
+        """Open the link, and whoever is new the page behind it, as browsers do; gives what the link answered."""
+        response = self.client.get(self.address("landing"), parameters)
+        if NEWCOMER_COOKIE in response.cookies and response.cookies[NEWCOMER_COOKIE].value:
+            self.page()
+        return response
 
     def page(self):
         return self.client.get(self.address("run"))
