@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
-from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
 from django.db.models import Q, QuerySet
@@ -12,7 +11,7 @@ from imagedb.models import AttackFamily
 from imagedb.selectors.visibility import is_private_pair
 from leaderboard.models import Entry, ExternalResult, Snapshot
 from leaderboard.models.entry import Readable
-from scooter_site.common.prepared import PreparedQuery, read
+from scooter_site.common.prepared import PreparedQuery
 
 FAMILY_LABELS = {value: str(label) for value, label in AttackFamily.choices}
 
@@ -122,23 +121,21 @@ def is_hidden() -> Q:
     return Q(external_result__withdrawn_at__isnull=False) | (Q(external_result__isnull=True) & is_private_pair())
 
 
-def _rows_of(snapshot: int) -> QuerySet[Entry, Any]:
-    rows = Entry.objects.filter(snapshot=snapshot).annotate(is_hidden=is_hidden()).order_by("id")
-    return rows.values_list(*VALUES, *_KEYS, *_NAMES)
+def _rows() -> QuerySet[Entry, Any]:
+    return Entry.objects.annotate(is_hidden=is_hidden()).order_by("id").values_list(*VALUES, *_KEYS, *_NAMES)
 
 
-# With 60 columns Django and PostgreSQL would need as long for putting the query together as for running it.
-_ROWS = PreparedQuery(_rows_of, 2**40)
+# What a board's page asks: with 60 columns Django and PostgreSQL would need as long for planning it as for running it.
+_ROWS_OF_ONE = PreparedQuery(lambda snapshot: _rows().filter(snapshot=snapshot), 2**40)
 
 
 def read_rows(snapshots: Mapping[int, Snapshot]) -> list[Row]:
     """The rows of these snapshots, hidden ones too.
 
-    One query for each of them, all in one exchange with PostgreSQL; one more if there are external results among them.
+    One query; one more if there are external results among them.
     """
-    if not snapshots:
-        return []
-    found = list(chain.from_iterable(read(*((_ROWS, (pk,)) for pk in snapshots))))
+    is_one = len(snapshots) == 1
+    found: list[Any] = _ROWS_OF_ONE.rows(*snapshots) if is_one else list(_rows().filter(snapshot__in=snapshots))
     names = len(VALUES) + len(_KEYS)
     model_names = names + len(AttackName._fields)
     external_ids = {line[names - 1] for line in found} - {None}
