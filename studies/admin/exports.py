@@ -16,7 +16,7 @@ from unfold.admin import ModelAdmin
 
 from scooter_site.common.admin_tools import change_url, may
 from studies.flow import Outcome
-from studies.models import Panel, ParticipantIdentity, Participation, Study
+from studies.models import Panel, PanelStudy, ParticipantIdentity, Participation, Study
 from studies.pay import amount_due
 from studies.selectors import exports
 from studies.selectors.ratings import countable_participations
@@ -72,6 +72,7 @@ class ExportPages(ModelAdmin):
             "valid_count": counted.filter(is_valid=True).count(),
             "high_means": "modified" if study.rating_scale.higher_is_modified else "clean",
             "may_pay": may_pay,
+            "is_paid_by_runs": is_paid_by_runs(study),
             "payments": payment_lines(study) if may_pay else [],
             "ratings_name": _file_name(study, "ratings", "csv"),
         }
@@ -161,17 +162,22 @@ def _uses(study: Study, amount: Decimal) -> list[str]:
     """Which payment files there are for an outcome that pays ``amount``: who gets the study's reward is approved."""
     if not amount:
         return []
-    if study.panel != Panel.PROLIFIC:
+    if study.panel != Panel.PROLIFIC or is_paid_by_runs(study):
         return ["list"]
     is_reward = amount == amount_due(Outcome.COMPLETED, study.rates)
     return ["list", "approve" if is_reward else "bonus"]
+
+
+def is_paid_by_runs(study: Study) -> bool:
+    """Whether payment runs pay it, which would know nothing of what was paid with a file."""
+    return PanelStudy.objects.filter(study=study).exists()
 
 
 LABELS = {"list": "Payment list", "approve": "Ids to approve", "bonus": "Bonus file"}
 
 
 def payment_lines(study: Study) -> list[PaymentLine]:
-    """Every outcome that is paid; one query for each."""
+    """Every outcome that is paid; two queries for each."""
     lines = []
     for outcome in Outcome:
         amount = amount_due(outcome, study.rates)

@@ -10,7 +10,7 @@ from django.contrib.admin.models import LogEntry
 from studies.admin import exports as export_pages
 from studies.admin.exports import payment_lines
 from studies.flow import Outcome
-from studies.models import Panel, ParticipationKind
+from studies.models import Panel, PanelStudy, ParticipationKind, Workspace
 from studies.services.participations import decline_consent, give_feedback
 from tests import factories, walks
 from tests.studies.admin_pages import text_of
@@ -54,6 +54,18 @@ def test_amounts_are_exact_and_files_as_prolific_takes_them(client, researcher, 
     page = text_of(client.get(address(study, "exports")))
     assert "Completed 2 GBP 1.65 GBP 3.30 Payment list , Ids to approve" in page
     assert "Failed the comprehension check 0 GBP 0.32 GBP 0.00 –" in page
+
+
+def test_what_payment_runs_pay_has_no_file_to_pay_it_with(client, researcher, study):
+    may_see_panel_ids(client, researcher)
+    workspace = Workspace.objects.create(name="Lab", workspace_id="a" * 24, token="secret")
+    PanelStudy.objects.create(
+        study=study, workspace=workspace, name="A", description="B", places=5, minutes=5, reward_minor=165
+    )
+    assert {label for line in payment_lines(study) for label, _ in line.files} == {"Payment list"}
+    for outcome, use in (("completed", "approve"), ("colour_check_failed", "bonus")):
+        assert client.get(address(study, "payment_file", outcome, use)).status_code == 404
+    assert "This study is paid on the page Payments" in text_of(client.get(address(study, "exports")))
 
 
 def test_the_list_names_ids_code_and_amount(client, researcher, study):
