@@ -6,6 +6,7 @@ The texts are in our own words. None says which images are modified. Words in br
 shown (``TEXT_PLACEHOLDERS``).
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -19,6 +20,18 @@ TEXT_PLACEHOLDERS = {
     "{label_minimum}": "label of the scale's lower end",
     "{label_maximum}": "label of the scale's upper end",
 }
+# Whatever has a brace once the placeholders are taken out: a whole word in braces, or a brace with its neighbours.
+LEFT_IN_BRACES = re.compile(r"\{[^{}\n]*\}|\{\S*|\S*\}")
+
+
+def placeholder_problem(body: str) -> str:
+    """What in braces participants would read as it stands, and what is filled in; empty if nothing is wrong."""
+    for placeholder in TEXT_PLACEHOLDERS:
+        body = body.replace(placeholder, "")
+    if not (unknown := list(dict.fromkeys(LEFT_IN_BRACES.findall(body)))):
+        return ""
+    named = ", ".join(f"“{word}”" for word in unknown[:5])
+    return f"Participants would read {named} as it stands. What is filled in: {', '.join(TEXT_PLACEHOLDERS)}."
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,9 @@ from studies.models import (
     StudyText,
     TextKind,
 )
+from studies.presets import placeholder_problem
 from studies.selectors.images import usable_clean_images, usable_modified_images
+from studies.selectors.studies import newest_texts
 from studies.way_back import parameter_problem, return_url_problem
 
 # Of the datasets' images, which may be thousands, at most this many are looked for in the storage, besides all check
@@ -258,6 +260,13 @@ def _texts(study: Study) -> ReadinessLine:
     missing = [kind.label.lower() for kind in TextKind if kind not in present]
     if missing:
         return ReadinessLine(False, label, f"Write the text for: {', '.join(missing)}.")
+    problems = [
+        f"{text.get_kind_display()}: {problem}"
+        for text in newest_texts(study)
+        if (problem := placeholder_problem(text.body))
+    ]
+    if problems:
+        return ReadinessLine(False, label, " ".join(problems))
     return ReadinessLine(True, label, "Consent, instructions, question and feedback are there.")
 
 

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from studies import links, selectors
 from studies.flow import Outcome
 from studies.models import ColourPlate, DatasetImage, Study, StudyStatus, TextKind
-from studies.presets import PRESETS, TEXT_PLACEHOLDERS
+from studies.presets import PRESETS, TEXT_PLACEHOLDERS, placeholder_problem
 from studies.selectors import readiness
 from studies.services import life, materials
 from studies.services.life import StudyStateError
@@ -79,6 +79,26 @@ def test_placeholders_in_texts_are_known_and_filled_in(preset):
     consent = selectors.render_text(study, preset.texts["consent"])
     for needed in ("lab@example.org", "GBP 1.65", "13 minutes", "106 images", "voluntary", "deleted", "We keep"):
         assert needed in consent
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ("{pay} for {minutes} minutes", []),
+        ("0", []),
+        ("{pya} or {pya}, {}", ["{pya}", "{}"]),
+        ("{ pay } {PAY} {{pay}}", ["{ pay }", "{PAY}", "{}"]),
+        ("{pay, pay} at\nthe end{", ["{pay, pay}", "{"]),
+    ],
+)
+def test_only_known_placeholders_are_taken(body, named):
+    assert re.findall("“(.*?)”", placeholder_problem(body)) == named
+    study = create("paper")
+    if named:
+        with pytest.raises(ValidationError, match="as it stands"):
+            life.update_text(study, TextKind.CONSENT, body)
+    else:
+        assert life.update_text(study, TextKind.CONSENT, body).version == 2
 
 
 def test_every_placeholder_is_filled_in():

@@ -111,6 +111,11 @@ def set_on(**fields):
         (lose_a_rendition, "Image files within reach", "such as rendition/"),
         (set_on(instructed_check_count=5), "Attention checks", "set at most 5"),
         (lambda study: StudyText.objects.filter(kind="consent").update(body=""), "Texts", "consent"),
+        (
+            lambda study: StudyText.objects.filter(kind="question").update(body="Is it {foo}? {pay}"),
+            "Texts",
+            "Question above the scale: Participants would read “{foo}” as it stands. What is filled in: {contact},",
+        ),
         (set_on(contact_email=""), "Contact for participants", "email address"),
         (
             lambda study: study.completion_codes.filter(outcome="declined").delete(),
