@@ -8,6 +8,7 @@ from django.contrib.auth.models import Permission
 from django.urls import reverse
 from django.utils import timezone
 
+from scooter_site.common.admin_tools import change_url
 from scooter_site.demo.fake_prolific.faults import Fault
 from scooter_site.demo.fake_prolific.world import TOKEN, WORKSPACE_ID
 from studies.admin.recruitment_form import RecruitmentForm
@@ -179,6 +180,22 @@ def test_saving_leaves_what_was_read_there_meanwhile(panel_study):
 
 
 # --- Doing ----------------------------------------------------------------------------------------------------
+
+
+def test_the_page_of_a_running_study_leads_to_recruitment_and_not_to_a_link_that_is_refused(
+    client, spender, panel_study, fake
+):
+    page = client.get(change_url(panel_study.study))
+    assert "Running. Next: Recruitment" in text_of(page)
+    assert "share the link" not in text_of(page)
+    assert f'<a class="text-link" href="{page_of(panel_study)}">Go to Recruitment</a>' in page.content.decode()
+    for name in ("create", "estimate"):
+        client.post(do(panel_study, name))
+    ask_and_do(client, panel_study, "publish")
+    assert "Running: participants come from Prolific" in text_of(client.get(change_url(panel_study.study)))
+    direct = text_of(client.get(change_url(factories.running_study())))
+    assert "Running: share the link below" in direct
+    assert "Recruitment hands it" not in direct
 
 
 def test_from_draft_to_stop(client, spender, panel_study, fake):
