@@ -115,6 +115,19 @@ def test_one_minute_is_not_several():
     assert selectors.render_text(study, "It takes {minutes} minutes.") == "It takes 1 minute."
 
 
+@pytest.mark.parametrize(
+    ("settings", "minutes"),
+    [
+        ({}, "10.5"),
+        ({"comprehension_pair_count": 0, "comprehension_required": 0}, "12"),
+        ({"comprehension_pair_count": 0, "comprehension_required": 0, "plate_count": 0, "plates_required": 0}, "13"),
+        ({"minutes_complete": Decimal(2)}, "2"),
+    ],
+)
+def test_the_minutes_of_the_ratings_are_those_left_after_the_checks(settings, minutes):
+    assert create("paper", **settings).minutes_of_ratings == Decimal(minutes)
+
+
 def test_settings_that_do_not_fit_together_are_refused():
     with pytest.raises(ValidationError):
         create("paper", plates_required=6)
