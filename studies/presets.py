@@ -57,9 +57,12 @@ Taking part is voluntary. You can stop at any time by closing the page, without 
 disadvantage beyond not being paid for a study that is not complete. Some images may be distorted; none is meant to \
 be disturbing.
 
-We keep your answers, how long they took, the size of your browser window and, if you came from a panel, the ids it \
-gave us, so that you can be paid. We do not ask for your name and do not store your address on the internet. Answers \
-are analysed and may be published without the panel's ids, so that nobody can tell that they are yours.
+We keep your answers, when you gave them by our clock and by your browser's, how long they took, how often you left \
+the window meanwhile, the size of the window and of the images on your screen, how finely the screen shows them (its \
+pixel ratio), what you write to us, and, if you came from a panel, the ids it gave us, so that you can be paid. \
+Answers may be left out of the study where this shows that somebody did not attend, for example because the window \
+was left often. We do not ask for your name and do not store your address on the internet. Answers are analysed and \
+may be published without the panel's ids, so that nobody can tell that they are yours.
 
 You may have your answers deleted, or ask anything about the study, by writing to {contact}; from a panel, the \
 panel's messages reach us too. Once the answers have been published without ids we can no longer find yours among them.

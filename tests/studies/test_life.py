@@ -79,6 +79,17 @@ def test_placeholders_in_texts_are_known_and_filled_in(preset):
     consent = selectors.render_text(study, preset.texts["consent"])
     for needed in ("lab@example.org", "GBP 1.65", "13 minutes", "106 images", "voluntary", "deleted", "We keep"):
         assert needed in consent
+    kept = consent.split("We keep")[1].split("We do not ask")[0]
+    for stored in (
+        "by your browser's",
+        "how long",
+        "how often you left",
+        "size of the window",
+        "of the images on",
+        "ids",
+    ):
+        assert stored in kept
+    assert "pixel ratio" in kept
 
 
 @pytest.mark.parametrize(
