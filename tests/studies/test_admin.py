@@ -204,6 +204,22 @@ def test_the_checklist_of_a_first_study_ticks_itself(client, researcher, django_
     assert "0 of" in text_of(client.get(reverse("admin:index")))
 
 
+def test_the_first_page_counts_valid_participants_as_the_studies_do_and_says_what_the_demonstration_does_not_tick(
+    client, researcher
+):
+    study = factories.running_study()
+    walks.complete(study)
+    walks.complete(study, kind=ParticipationKind.TEST, session_id="a-test")
+    page = client.get(reverse("admin:index"))
+    assert "1 valid participant " in text_of(page)
+    assert "demonstration’s images and studies tick nothing" not in text_of(page)
+    Study.objects.update(is_demo=True)
+    page = client.get(reverse("admin:index"))
+    assert "2 of 4 valid participants" in text_of(page)
+    assert "2 valid participants" in text_of(page)
+    assert "demonstration’s images and studies tick nothing here" in text_of(page)
+
+
 def test_times_of_the_admins_lists_are_those_of_its_pages(client, researcher):
     participation = walks.consent(walks.enter(factories.running_study()))
     Participation.objects.update(started_at=datetime(2026, 11, 30, 18, 14, tzinfo=UTC))
