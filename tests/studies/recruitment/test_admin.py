@@ -192,6 +192,9 @@ def test_the_page_of_a_running_study_leads_to_recruitment_and_not_to_a_link_that
     for name in ("create", "estimate"):
         client.post(do(panel_study, name))
     ask_and_do(client, panel_study, "publish")
+    read = PanelStudy.objects.get().read_at
+    recruiting = text_of(client.get(page_of(panel_study)))
+    assert f"Places as Prolific gave them on {read:%-d %B %Y, %H:%M} UTC; submissions as known now." in recruiting
     assert "Running: participants come from Prolific" in text_of(client.get(change_url(panel_study.study)))
     direct = text_of(client.get(change_url(factories.running_study())))
     assert "Running: share the link below" in direct
