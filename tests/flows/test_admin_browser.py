@@ -190,4 +190,5 @@ def test_no_page_scrolls_sideways(live_server, open_page, width):
             assert page.locator(".scooter-table").count() == page.locator(".scooter-scroll > .scooter-table").count()
             for thumbnail in page.locator(".scooter-table img").all():
                 box = thumbnail.bounding_box()
-                assert box is not None and (box["width"], box["height"]) == (44, 44), address
+                assert box, address
+                assert (box["width"], box["height"]) == (44, 44), address
