@@ -29,7 +29,6 @@ from scooter_site.common.admin_tools import add_url, change_url, list_url, may, 
 from studies.models import (
     ParticipantMessage,
     Participation,
-    ParticipationKind,
     Study,
     StudyStatus,
     Submission,
@@ -224,6 +223,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
             {"step": step, "current": step is current, "may": may(request, "add", step.model)} for step in steps
         ]
         context["checklist_open"] = current is not None
+        context["has_demonstration"] = Study.objects.filter(is_demo=True).exists()
     if sees_images:
         context["image_counts"] = Image.objects.aggregate(
             clean=Count("id", filter=Q(kind=ImageKind.CLEAN)), modified=Count("id", filter=Q(kind=ImageKind.MODIFIED))
@@ -234,8 +234,8 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         context["study_count"] = Study.objects.count()
         context["studies_url"] = list_url(Study)
     if may(request, "view", Participation):
-        context["valid_count"] = Participation.objects.filter(is_valid=True, kind=ParticipationKind.REAL).count()
-        context["participations_url"] = list_url(Participation, "kind__exact=real")
+        context["valid_count"] = Participation.objects.filter(countable(), is_valid=True).count()
+        context["participations_url"] = list_url(Participation, "is_valid__exact=1")
     if may(request, "view", ImportBatch):
         context["last_imports"] = [
             {"batch": batch, "url": change_url(batch)} for batch in visible_imports(signed_in(request))[:LIST_LENGTH]

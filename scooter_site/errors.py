@@ -31,11 +31,17 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """A form came back without its protection against forged requests, mostly because cookies are off."""
     if request.path.startswith(PARTICIPANT_PAGES) and request.content_type != "application/json":
         return notices.notice_page(request, notices.page_expired())
-    return _answer(request, HTTPStatus.FORBIDDEN, "CSRF check failed.", template="403_csrf.html")
+    detail = "CSRF check failed."
+    if request.path.startswith(PARTICIPANT_PAGES):  # read by a person whose answer was not taken
+        detail = "This page was open for too long: please reload it. Your earlier answers are saved."
+    return _answer(request, HTTPStatus.FORBIDDEN, detail, template="403_csrf.html")
 
 
 def _answer(request: HttpRequest, status: HTTPStatus, detail: str, template: str = "") -> HttpResponse:
-    # Scripts of the site's own pages send JSON, and can read only JSON.
+    # Scripts of the site's own pages send JSON, and can read only JSON: on participants' pages as the page of the
+    # ratings has all its refusals.
+    if request.path.startswith(PARTICIPANT_PAGES) and request.content_type == "application/json":
+        return JsonResponse({"error": detail}, status=status)
     if request.path.startswith("/api/") or request.content_type == "application/json":
         return JsonResponse({"detail": detail}, status=status)
     return render(request, template or f"{status.value}.html", status=status)

@@ -270,6 +270,7 @@ LOGIN_REDIRECT_URL = "admin:index"
 LANGUAGE_CODE = "en-gb"
 TIME_ZONE = "UTC"
 USE_I18N = True
+FORMAT_MODULE_PATH = "scooter_site.formats"
 USE_TZ = True
 
 # --- API ------------------------------------------------------------------------------------------------------

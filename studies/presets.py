@@ -6,6 +6,7 @@ The texts are in our own words. None says which images are modified. Words in br
 shown (``TEXT_PLACEHOLDERS``).
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -19,6 +20,18 @@ TEXT_PLACEHOLDERS = {
     "{label_minimum}": "label of the scale's lower end",
     "{label_maximum}": "label of the scale's upper end",
 }
+# Whatever has a brace once the placeholders are taken out: a whole word in braces, or a brace with its neighbours.
+LEFT_IN_BRACES = re.compile(r"\{[^{}\n]*\}|\{\S*|\S*\}")
+
+
+def placeholder_problem(body: str) -> str:
+    """What in braces participants would read as it stands, and what is filled in; empty if nothing is wrong."""
+    for placeholder in TEXT_PLACEHOLDERS:
+        body = body.replace(placeholder, "")
+    if not (unknown := list(dict.fromkeys(LEFT_IN_BRACES.findall(body)))):
+        return ""
+    named = ", ".join(f"“{word}”" for word in unknown[:5])
+    return f"Participants would read {named} as it stands. What is filled in: {', '.join(TEXT_PLACEHOLDERS)}."
 
 
 @dataclass(frozen=True)
@@ -44,9 +57,12 @@ Taking part is voluntary. You can stop at any time by closing the page, without 
 disadvantage beyond not being paid for a study that is not complete. Some images may be distorted; none is meant to \
 be disturbing.
 
-We keep your answers, how long they took, the size of your browser window and, if you came from a panel, the ids it \
-gave us, so that you can be paid. We do not ask for your name and do not store your address on the internet. Answers \
-are analysed and may be published without the panel's ids, so that nobody can tell that they are yours.
+We keep your answers, when you gave them by our clock and by your browser's, how long they took, how often you left \
+the window meanwhile, the size of the window and of the images on your screen, how finely the screen shows them (its \
+pixel ratio), what you write to us, and, if you came from a panel, the ids it gave us, so that you can be paid. \
+Answers may be left out of the study where this shows that somebody did not attend, for example because the window \
+was left often. We do not ask for your name and do not store your address on the internet. Answers are analysed and \
+may be published without the panel's ids, so that nobody can tell that they are yours.
 
 You may have your answers deleted, or ask anything about the study, by writing to {contact}; from a panel, the \
 panel's messages reach us too. Once the answers have been published without ids we can no longer find yours among them.

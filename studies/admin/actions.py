@@ -55,7 +55,7 @@ ACTIONS = {
         StudyAction(
             "launch",
             "Launch",
-            "The study is running. Copy its link and share it.",
+            "The study is running.",
             frozenset({READY}),
             lambda study, request: life.launch(study),
             question="launch",

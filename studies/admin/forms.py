@@ -9,8 +9,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminTextareaWidget
 
-from studies.feedback import FeedbackError, parse_items
-from studies.models import Study, TextKind
+from studies.models import Study, StudyText, TextKind
 from studies.presets import TEXT_PLACEHOLDERS
 from studies.protocols import protocols
 from studies.selectors import study_text
@@ -143,14 +142,6 @@ class StudyForm(forms.ModelForm):
                     "Version {}. {} {}", text.version, TEXT_HELP[kind], preview_button(self.instance, kind)
                 )
 
-    def clean_text_feedback(self) -> str:
-        body: str = self.cleaned_data["text_feedback"]
-        try:
-            parse_items(body)
-        except FeedbackError as error:
-            raise forms.ValidationError(str(error)) from error
-        return body
-
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
         self._at_most("plates_required", "plate_count", "More plates must be right than are shown.")
@@ -158,6 +149,11 @@ class StudyForm(forms.ModelForm):
         low, high = data.get("scale_minimum"), data.get("scale_maximum")
         if low is not None and high is not None and low >= high:
             self.add_error("scale_maximum", "The highest value must be above the lowest.")
+        for name in TEXT_FIELDS.keys() & data.keys():
+            try:
+                StudyText(kind=TEXT_FIELDS[name], body=data[name]).clean()
+            except forms.ValidationError as error:
+                self.add_error(name, error.messages)
         return data
 
     def changed_texts(self) -> dict[TextKind, str]:

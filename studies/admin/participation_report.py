@@ -4,11 +4,12 @@ Holds no panel ids: those are fields of the page, for who may see them.
 """
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
 from studies import checks
+from studies.admin.event_words import event_in_words
 from studies.feedback import parse_items
 from studies.flow import Step
 from studies.models import FeedbackAnswer, Participation, ParticipationEvent, Rating, Study, Trial, TrialKind
@@ -28,7 +29,7 @@ def report(participation: Participation) -> dict[str, Any]:
     return {
         "participation": participation,
         "place": participation.get_outcome_display() or Step(participation.step).label,
-        "timeline": timeline(events, ratings),
+        "timeline": timeline(events, ratings, study.currency),
         "plates": [
             {
                 "trial": trial,
@@ -87,22 +88,20 @@ def trial_line(trial: Trial, study: Study) -> dict[str, Any]:
     }
 
 
-def timeline(events: Iterable[ParticipationEvent], ratings: Iterable[Rating]) -> list[dict[str, Any]]:
+def timeline(events: Iterable[ParticipationEvent], ratings: Iterable[Rating], currency: str) -> list[dict[str, Any]]:
     """Events in order of time, runs of ratings as one line each, and a line for every gap longer than GAP."""
-    points: list[tuple[datetime, str, list[tuple[str, Any]]]] = [
-        (event.at, event.name.replace("_", " ").capitalize(), list(event.detail.items())) for event in events
-    ]
-    points += [(rating.answered_at, "", []) for rating in ratings]
+    points = [(event.at, event_in_words(event, currency)) for event in events]
+    points += [(rating.answered_at, "") for rating in ratings]
     points.sort(key=lambda point: point[0])
     lines: list[dict[str, Any]] = []
     for before, here in pairwise([None, *points]):
         assert here is not None  # noqa: S101 - for the type checker
-        at, name, detail = here
+        at, words = here
         gap = at - before[0] if before else timedelta(0)
         if gap >= GAP:
             lines.append({"gap": in_words(gap)})
-        if name:
-            lines.append({"at": at, "name": name, "detail": detail})
+        if words:
+            lines.append({"at": at, "words": words})
         elif lines and "ratings" in lines[-1]:
             lines[-1]["ratings"] += 1
             lines[-1]["until"] = at

@@ -13,6 +13,8 @@ from studies.recruitment.statuses import PanelStudyStatus as There
 from studies.services import recruitment, recruitment_sync
 from studies.services.recruitment import RecruitmentError
 
+LARGEST_TOTAL = 999_999
+
 
 @dataclass(frozen=True)
 class RecruitmentAction:
@@ -35,8 +37,10 @@ def landing_url(panel_study: PanelStudy, request: HttpRequest) -> str:
 def number_of(request: HttpRequest) -> int:
     """The number that was typed beside a button, and stands in the question's form."""
     given = (request.POST if request.method == "POST" else request.GET).get("number", "")
-    if not given.isascii() or not given.isdigit() or len(given) > 6:
+    if not given.isascii() or not given.isdigit():
         raise RecruitmentError(f"“{given}” is no whole number: give the new total.")
+    if len(given.lstrip("0")) > len(str(LARGEST_TOTAL)):
+        raise RecruitmentError(f"“{given}” is too many: the largest total is {LARGEST_TOTAL:,}.")
     return int(given)
 
 

@@ -311,6 +311,7 @@ class StudyAdmin(MonitorPages, ExportPages, QualityPages, RecruitmentPages, Stay
         return HttpResponseRedirect(change_url(next_study))
 
     def _question(self, request: HttpRequest, study: Study, action: StudyAction) -> HttpResponse:
+        lines = selectors.readiness(study, look_for_files=True) if action.name == "launch" else []
         context = {
             **self.admin_site.each_context(request),
             "title": action.label,
@@ -321,9 +322,8 @@ class StudyAdmin(MonitorPages, ExportPages, QualityPages, RecruitmentPages, Stay
             "back_url": change_url(study),
             "fits": study.status in action.states,
             "amounts": amounts(study),
-            "unready": [line for line in selectors.readiness(study, look_for_files=True) if not line.ok]
-            if action.name == "launch"
-            else [],
+            "unready": [line for line in lines if not line.ok],
+            "doubtful": [line for line in lines if line.look_at],
         }
         request.current_app = self.admin_site.name
         return TemplateResponse(request, "admin/studies/study_question.html", context)
@@ -384,6 +384,7 @@ def panel_context(study: Study, request: HttpRequest) -> dict[str, Any]:
         "launched": study.status not in BEFORE_LAUNCH,
         "readiness": lines,
         "problem_count": sum(not line.ok for line in lines),
+        "attention_count": sum(line.look_at for line in lines),
         "is_ready": is_ready,
         "life": [status for status in StudyStatus if status != StudyStatus.PAUSED or study.status == status],
         "amounts": amounts(study),

@@ -8,6 +8,7 @@ from scooter_site.common.storage import opaque_name, protected_storage
 from studies.feedback import FeedbackError, parse_items
 from studies.flow import Outcome
 from studies.models.study import Study, new_token
+from studies.presets import placeholder_problem
 
 
 class Dataset(models.Model):
@@ -147,7 +148,9 @@ class StudyText(models.Model):
         return f"{self.get_kind_display()} version {self.version}"
 
     def clean(self) -> None:
-        """Refuse feedback questions that no page could show."""
+        """Refuse placeholders that nothing is filled in for, and feedback questions that no page could show."""
+        if problem := placeholder_problem(self.body):
+            raise ValidationError({"body": problem})
         if self.kind == TextKind.FEEDBACK:
             try:
                 parse_items(self.body)

@@ -269,6 +269,15 @@ class Study(QualitySettings, models.Model):
         return self.protocol.trial_count(self.setup)
 
     @property
+    def minutes_of_ratings(self) -> Decimal:
+        """Minutes of a complete run that are left when the ratings begin: without those of the checks before them."""
+        if self.comprehension_pair_count:
+            before = self.minutes_comprehension
+        else:
+            before = self.minutes_colour_check if self.plate_count else Decimal(0)
+        return self.minutes_complete - before if before < self.minutes_complete else self.minutes_complete
+
+    @property
     def planned_participations(self) -> int:
         """Valid participations the plan asks for: 600 in the paper."""
         return self.dataset_count * self.participants_per_dataset

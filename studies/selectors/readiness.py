@@ -23,7 +23,9 @@ from studies.models import (
     StudyText,
     TextKind,
 )
+from studies.presets import placeholder_problem
 from studies.selectors.images import usable_clean_images, usable_modified_images
+from studies.selectors.studies import newest_texts
 from studies.way_back import parameter_problem, return_url_problem
 
 # Of the datasets' images, which may be thousands, at most this many are looked for in the storage, besides all check
@@ -35,11 +37,15 @@ LARGEST_SHARE_OF_OTHER_SIZES = 0.1
 
 @dataclass(frozen=True)
 class ReadinessLine:
-    """One condition for launching; ``detail`` says what was found and, where not ok, how to mend it."""
+    """One condition for launching; ``detail`` says what was found and, where not ok, how to mend it.
+
+    ``look_at``: nothing that keeps the study from being launched, but something to decide about before.
+    """
 
     ok: bool
     label: str
     detail: str
+    look_at: bool = False
 
 
 def readiness(study: Study, *, look_for_files: bool = False) -> list[ReadinessLine]:
@@ -121,11 +127,14 @@ def _sizes(study: Study) -> ReadinessLine:
             "modified images by their size. Import both versions in one size, for example the clean images scaled and "
             "cropped as the attack's input was, and build the materials again.",
         )
-    return ReadinessLine(True, label, f"{total - count} of {total} modified images have the size of their source.")
+    found = f"{total - count} of {total} modified images have the size of their source."
+    if count:
+        return ReadinessLine(True, label, f"{found} The size of the others could tell their kind.", look_at=True)
+    return ReadinessLine(True, label, found)
 
 
 def _secrecy(study: Study) -> ReadinessLine:
-    """Public images state their kind to everybody: no fault, for a cheat has much to do, but worth knowing."""
+    """Public images state their kind to everybody. No fault: the photographs of many data sets are public anyway."""
     label = "Kinds are not published"
     usable = (usable_clean_images(study), usable_modified_images(study))
     count = sum(images.filter(visibility=Visibility.PUBLIC).count() for images in usable)
@@ -135,6 +144,7 @@ def _secrecy(study: Study) -> ReadinessLine:
             label,
             f"{count} of the usable images are public: whoever compares files can look their kind up. Better make them "
             "public when the study has closed.",
+            look_at=True,
         )
     return ReadinessLine(True, label, "No usable image is public.")
 
@@ -250,6 +260,13 @@ def _texts(study: Study) -> ReadinessLine:
     missing = [kind.label.lower() for kind in TextKind if kind not in present]
     if missing:
         return ReadinessLine(False, label, f"Write the text for: {', '.join(missing)}.")
+    problems = [
+        f"{text.get_kind_display()}: {problem}"
+        for text in newest_texts(study)
+        if (problem := placeholder_problem(text.body))
+    ]
+    if problems:
+        return ReadinessLine(False, label, " ".join(problems))
     return ReadinessLine(True, label, "Consent, instructions, question and feedback are there.")
 
 

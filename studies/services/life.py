@@ -188,7 +188,8 @@ def change_settings(study: Study, **changes: Any) -> Study:
 def update_text(study: Study, kind: str, body: str) -> StudyText:
     """Give the study a new version of a text (TextKind); nothing new if the body is unchanged. Frozen at launch.
 
-    Raises StudyStateError, or Django's ValidationError for feedback questions that cannot be read.
+    Raises StudyStateError, or Django's ValidationError for unknown placeholders and for feedback questions that cannot
+    be read.
     """
     with transaction.atomic():
         locked = _locked(study)

@@ -118,20 +118,27 @@ def unknown_session() -> Notice:
     )
 
 
+def _way_to_continue(study: Study) -> str:
+    """What leads somebody back to their session without our cookie: a link that names the person, and no other."""
+    if _is_prolific(study):
+        return "Open the study from Prolific again; you continue where you stopped."
+    if study.session_parameter:
+        return "Open the study again where you were sent here from; you continue where you stopped."
+    return (
+        "Open your personal link, the one on the study's first page or one that was made for you alone; you continue "
+        "where you stopped. The link that everybody gets begins the study anew."
+    )
+
+
 def no_session(study: Study) -> Notice:
     """For somebody whose browser sent no cookie of ours."""
-    reopen = (
-        "Open the study from Prolific again; you continue where you stopped."
-        if _is_prolific(study)
-        else "Open your link again; you continue where you stopped."
-    )
     return Notice(
         reason="no_session",
         status=HTTPStatus.FORBIDDEN,
         title="Please open your link again",
         text="Your browser did not tell us which session is yours. It may block cookies, or the session is too old. "
         "We use one cookie, only to save your answers to the right session.",
-        steps=("Allow cookies for this site, or leave private browsing.", reopen),
+        steps=("Allow cookies for this site, or leave private browsing.", _way_to_continue(study)),
     )
 
 
@@ -143,8 +150,7 @@ def not_open(study: Study, reason: str) -> Notice:
         "not_started": ("This study has not started yet", "It cannot be taken at the moment."),
         "paused": (
             "This study is paused",
-            "No new participants can start at the moment. If you had started already, open your link again "
-            "in the same way as before; you continue where you stopped.",
+            f"No new participants can start at the moment. If you had started already: {_way_to_continue(study)}",
         ),
         "closed": ("This study has ended", "It takes no more participants. Thank you for your interest."),
     }[reason]
@@ -195,7 +201,7 @@ def page_expired() -> Notice:
         title="This page was open for too long",
         text="What you sent just now could not be saved. Your earlier answers are.",
         steps=(
-            "Go back and reload the page, or open your link again; you continue where you stopped.",
+            "Go back and reload the page; you continue where you stopped.",
             "If you see this page again, allow cookies for this site.",
         ),
     )

@@ -192,7 +192,7 @@ def _main_context(participation: Participation) -> dict[str, Any]:
             **items,
             "minimum_viewing_ms": study.minimum_viewing_ms,
             "break_every": study.break_every,
-            "minutes_complete": float(study.minutes_complete),
+            "minutes": float(study.minutes_of_ratings),
             "rate_url": reverse("studies:rate", args=[study.slug]),
             "back_url": reverse("studies:back", args=[study.slug]),
             "run_url": reverse("studies:run", args=[study.slug]),

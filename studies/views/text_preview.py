@@ -14,6 +14,7 @@ from studies import selectors
 from studies.feedback import FeedbackError
 from studies.flow import Step
 from studies.models import Study, TextKind
+from studies.presets import placeholder_problem
 from studies.views.access import may_preview, study_page
 from studies.views.pages import example_pairs, feedback_form, parts_of, scale_context
 
@@ -45,6 +46,8 @@ def text_preview(request: HttpRequest, study: Study, kind: str) -> HttpResponse:
         context |= _page_of(study, TextKind(kind), body)
     except FeedbackError as error:
         context |= _page_of(study, TextKind(kind), "") | {"problem": str(error)}
+    if problem := placeholder_problem(body):
+        context["problem"] = problem
     template = "question_preview" if kind == TextKind.QUESTION else context["step"]
     status = HTTPStatus.BAD_REQUEST if "problem" in context else HTTPStatus.OK
     return render(request, f"studies/{template}.html", context, status=status)

@@ -187,3 +187,8 @@ def test_no_page_scrolls_sideways(live_server, open_page, width):
         ):
             page.goto(f"{live_server.url}/admin/{address}")
             assert page.evaluate("document.documentElement.scrollWidth") <= width, address
+            assert page.locator(".scooter-table").count() == page.locator(".scooter-scroll > .scooter-table").count()
+            for thumbnail in page.locator(".scooter-table img").all():
+                box = thumbnail.bounding_box()
+                assert box, address
+                assert (box["width"], box["height"]) == (44, 44), address

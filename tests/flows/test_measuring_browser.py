@@ -1,5 +1,7 @@
 """What the page of the main study measures and when it asks to wait, in real Chromium with a clock of its own."""
 
+from decimal import Decimal
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -74,7 +76,7 @@ def test_what_is_measured_about_an_answer(open_page, live_server):
 
 def test_looking_first_breaks_the_time_left_and_a_place_that_is_kept(open_page, live_server):
     study = factories.running_study(minimum_viewing_ms=3000, break_every=2, instructed_check_count=0)
-    assert (study.trial_count, study.minutes_complete) == (7, 13)
+    assert (study.trial_count, study.minutes_of_ratings) == (7, Decimal("10.5"))
     with open_page(faults_expected=True) as page:
         page.clock.install()
         participation = walks.answer_pairs(walks.answer_plates(walks.consent(enter(page, live_server, study))))
@@ -82,7 +84,7 @@ def test_looking_first_breaks_the_time_left_and_a_place_that_is_kept(open_page, 
         expect(page.locator("#viewing")).to_be_visible()
         set_hidden(page, True)
         expect(page.locator("#readout")).to_have_text("Look at the image first.")
-        expect(page.locator("#remaining")).to_have_text("about 13 minutes left")
+        expect(page.locator("#remaining")).to_have_text("about 11 minutes left")
         page.wait_for_timeout(3500)  # time in which nobody looks does not count
         click_scale(page, 50)
         expect(page.locator("#slider-input")).to_be_disabled()
@@ -98,12 +100,12 @@ def test_looking_first_breaks_the_time_left_and_a_place_that_is_kept(open_page, 
         participation.refresh_from_db()
         assert participation.lease_expires_at > before
 
-        # A pause of ten minutes counts as five times the planned 13 / 7 minutes, and the plan as eight items:
+        # A pause of ten minutes counts as five times the planned 10.5 / 7 minutes, and the plan as eight items:
         # (8 + 5) / 9 of the plan for each of the six that are left.
         click_scale(page, 50)
         page.locator("#next").click()
         wait_for_item(page, 2)
-        expect(page.locator("#remaining")).to_have_text("about 17 minutes left")
+        expect(page.locator("#remaining")).to_have_text("about 13 minutes left")
         click_scale(page, 50)
         page.locator("#next").click()
         expect(page.locator("#break-text")).to_contain_text("2 of 7 done")

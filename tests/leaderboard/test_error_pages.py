@@ -76,6 +76,16 @@ def test_scripts_without_protection_get_json(visitor, address, content_type, cap
     assert response.json() == {"detail": "CSRF check failed."}
 
 
+def test_the_page_of_the_ratings_gets_its_own_json_for_every_refusal(visitor, caplog):
+    refused = visitor.post("/s/any/rate/", data="{}", content_type="application/json")
+    assert refused.status_code == 403
+    assert refused.json() == {
+        "error": "This page was open for too long: please reload it. Your earlier answers are saved."
+    }
+    missing = visitor.get("/s/any/nothing/there/", headers={"Content-Type": "application/json"})
+    assert (missing.status_code, missing.json()) == (404, {"error": "There is nothing at this address."})
+
+
 def test_the_error_page_needs_no_database(visitor, caplog, django_db_blocker):
     with django_db_blocker.block():
         response = visitor.get("/test/500/")

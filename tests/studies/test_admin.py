@@ -1,6 +1,7 @@
 """The study pages of the admin: links, live numbers, participants, the first page, and who may see what."""
 
 import re
+from datetime import UTC, datetime
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
@@ -9,7 +10,7 @@ from django.urls import reverse
 from scooter_site.common.admin_tools import change_url
 from scooter_site.common.groups import RESEARCHERS
 from studies import selectors
-from studies.models import ParticipationKind, Study, StudyStatus
+from studies.models import Participation, ParticipationKind, Study, StudyStatus
 from tests import factories, walks
 from tests.studies.admin_pages import account, do, posted, text_of
 
@@ -201,6 +202,31 @@ def test_the_checklist_of_a_first_study_ticks_itself(client, researcher, django_
     client.post(do(study, "launch"))
     assert done() is None, "everything is ticked, so the list is gone"
     assert "0 of" in text_of(client.get(reverse("admin:index")))
+
+
+def test_the_first_page_counts_valid_participants_as_the_studies_do_and_says_what_the_demonstration_does_not_tick(
+    client, researcher
+):
+    study = factories.running_study()
+    walks.complete(study)
+    walks.complete(study, kind=ParticipationKind.TEST, session_id="a-test")
+    page = client.get(reverse("admin:index"))
+    assert "1 valid participant " in text_of(page)
+    assert "demonstration’s images and studies tick nothing" not in text_of(page)
+    Study.objects.update(is_demo=True)
+    page = client.get(reverse("admin:index"))
+    assert "2 of 4 valid participants" in text_of(page)
+    assert "2 valid participants" in text_of(page)
+    assert "demonstration’s images and studies tick nothing here" in text_of(page)
+
+
+def test_times_of_the_admins_lists_are_those_of_its_pages(client, researcher):
+    participation = walks.consent(walks.enter(factories.running_study()))
+    Participation.objects.update(started_at=datetime(2026, 11, 30, 18, 14, tzinfo=UTC))
+    listed = text_of(client.get(reverse("admin:studies_participation_changelist")))
+    assert "30 November 2026, 18:14 UTC" in listed
+    assert "p.m." not in listed
+    assert "p.m." not in text_of(client.get(change_url(participation)))
 
 
 def test_the_first_page_shows_only_what_one_may_see(client):

@@ -3,6 +3,7 @@
 import pytest
 from django.urls import reverse
 
+from imagedb.models import Image, Visibility
 from scooter_site.common.admin_tools import change_url
 from studies.models import Participation, ParticipationKind, Study, StudyStatus
 from tests import factories, walks
@@ -81,6 +82,19 @@ def test_missing_files_are_found_out_by_the_question_before_the_launch(client, r
     client.post(do(study, "launch"))
     study.refresh_from_db()
     assert study.status == StudyStatus.READY
+
+
+def test_public_images_are_a_point_to_look_at_that_keeps_nothing_from_the_launch(client, researcher):
+    study = factories.ready_study()
+    page = client.get(change_url(study))
+    assert "ready, with 1 point to look at" in text_of(page)
+    assert "Kinds are not published (to look at)" in text_of(page)
+    assert "Ready, with 1 point to look at: warning Kinds are not published" in text_of(client.get(do(study, "launch")))
+    Image.objects.update(visibility=Visibility.REGISTERED)
+    page = client.get(change_url(study))
+    assert "point to look at" not in text_of(page)
+    assert "Kinds are not published (in order)" in text_of(page)
+    assert "point to look at" not in text_of(client.get(do(study, "launch")))
 
 
 def test_a_study_that_is_not_ready_offers_no_launch(client, researcher):

@@ -92,6 +92,9 @@ def test_a_page_saved_without_a_change_makes_no_new_text(client, researcher):
         ({"dataset_count": 0}, "Ensure this value is greater than or equal to 1."),
         ({"text_consent": ""}, "This field is required."),
         ({"text_feedback": "comment: Well?\r\nsure: Sure? | Yes"}, "Line 2: 2 to 10 choices are possible"),
+        ({"text_consent": "For {pya}."}, "Participants would read “{pya}” as it stands. What is filled in: {contact}"),
+        ({"text_question": "Is {it so?"}, "Participants would read “{it” as it stands."),
+        ({"text_feedback": "why: {Pay}? | {items} | items}"}, "would read “{Pay}”, “items}” as it stands."),
     ],
 )
 def test_numbers_that_do_not_fit_together_are_refused_at_their_field(client, researcher, changes, words):
@@ -99,6 +102,7 @@ def test_numbers_that_do_not_fit_together_are_refused_at_their_field(client, res
     answer = client.post(change_url(study), posted(study, **changes))
     assert answer.status_code == 200
     assert words in text_of(answer)
+    assert set(study.texts.values_list("version", flat=True)) == {1}, "nothing half-written"
 
 
 def test_completion_codes_are_edited_before_launch(client, researcher):

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from studies import links, selectors
 from studies.flow import Outcome
 from studies.models import ColourPlate, DatasetImage, Study, StudyStatus, TextKind
-from studies.presets import PRESETS, TEXT_PLACEHOLDERS
+from studies.presets import PRESETS, TEXT_PLACEHOLDERS, placeholder_problem
 from studies.selectors import readiness
 from studies.services import life, materials
 from studies.services.life import StudyStateError
@@ -79,6 +79,37 @@ def test_placeholders_in_texts_are_known_and_filled_in(preset):
     consent = selectors.render_text(study, preset.texts["consent"])
     for needed in ("lab@example.org", "GBP 1.65", "13 minutes", "106 images", "voluntary", "deleted", "We keep"):
         assert needed in consent
+    kept = consent.split("We keep")[1].split("We do not ask")[0]
+    for stored in (
+        "by your browser's",
+        "how long",
+        "how often you left",
+        "size of the window",
+        "of the images on",
+        "ids",
+    ):
+        assert stored in kept
+    assert "pixel ratio" in kept
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ("{pay} for {minutes} minutes", []),
+        ("0", []),
+        ("{pya} or {pya}, {}", ["{pya}", "{}"]),
+        ("{ pay } {PAY} {{pay}}", ["{ pay }", "{PAY}", "{}"]),
+        ("{pay, pay} at\nthe end{", ["{pay, pay}", "{"]),
+    ],
+)
+def test_only_known_placeholders_are_taken(body, named):
+    assert re.findall("“(.*?)”", placeholder_problem(body)) == named
+    study = create("paper")
+    if named:
+        with pytest.raises(ValidationError, match="as it stands"):
+            life.update_text(study, TextKind.CONSENT, body)
+    else:
+        assert life.update_text(study, TextKind.CONSENT, body).version == 2
 
 
 def test_every_placeholder_is_filled_in():
@@ -93,6 +124,19 @@ def test_every_placeholder_is_filled_in():
 def test_one_minute_is_not_several():
     study = create("paper", minutes_complete=Decimal(1))
     assert selectors.render_text(study, "It takes {minutes} minutes.") == "It takes 1 minute."
+
+
+@pytest.mark.parametrize(
+    ("settings", "minutes"),
+    [
+        ({}, "10.5"),
+        ({"comprehension_pair_count": 0, "comprehension_required": 0}, "12"),
+        ({"comprehension_pair_count": 0, "comprehension_required": 0, "plate_count": 0, "plates_required": 0}, "13"),
+        ({"minutes_complete": Decimal(2)}, "2"),
+    ],
+)
+def test_the_minutes_of_the_ratings_are_those_left_after_the_checks(settings, minutes):
+    assert create("paper", **settings).minutes_of_ratings == Decimal(minutes)
 
 
 def test_settings_that_do_not_fit_together_are_refused():

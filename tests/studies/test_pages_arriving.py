@@ -293,6 +293,35 @@ def test_no_page_in_place_of_the_study_leaves_its_reader_without_a_next_step():
         assert [notice.reason for notice in shown if not any(notice.steps)] == []
 
 
+@pytest.mark.parametrize(
+    ("fields", "way"),
+    [
+        ({"panel": Panel.PROLIFIC}, "Open the study from Prolific again; you continue where you stopped."),
+        ({"participant_parameter": "worker"}, "Open your personal link"),
+        ({"session_parameter": "visit"}, "Open the study again where you were sent here from; you continue where"),
+    ],
+)
+def test_who_lost_the_cookie_is_told_which_link_goes_on(fields, way):
+    study = Study(slug="rate", **fields)
+    for notice in (notices.no_session(study), notices.not_open(study, "paused")):
+        said = " ".join((notice.text, *notice.steps))
+        assert way in said
+        assert ("The link that everybody gets begins the study anew." in said) == (way == "Open your personal link")
+
+
+def test_the_personal_link_of_the_first_page_goes_on_without_the_cookie_and_the_plain_one_does_not(study):
+    here = Visitor(study)
+    here.land()
+    personal = re.search(r"\?session=(\w+)", here.page().content.decode()).group(1)
+    here.at(Step.COLOUR_CHECK)
+    there = Visitor(study)
+    there.land(session=personal)
+    assert there.participation == here.participation
+    anew = Visitor(study)
+    anew.at(Step.COLOUR_CHECK)
+    assert anew.participation != here.participation
+
+
 def test_a_full_study_says_so_at_the_door_and_at_the_consent():
     study = factories.running_study(dataset_count=1, participants_per_dataset=1)
     late = Visitor(study)

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from scooter_site.common.admin_tools import change_url
+from studies.admin.event_words import event_in_words
 from studies.admin.participation_report import in_words, report
 from studies.models import ParticipationEvent, Rating, RatingChange, TrialKind
 from studies.services.messages import send_message
@@ -35,12 +36,43 @@ def test_the_timeline_has_events_runs_of_ratings_and_gaps(client, researcher):
         participation = walks.rate(participation)
     spread_out(participation)
     lines = report(participation)["timeline"]
-    names = [line.get("name") for line in lines]
-    assert names[:2] == ["Entered", "Consented"]
-    assert names[-4:] == ["Comprehension judged", None, None, None]
+    words = [line.get("words") for line in lines]
+    assert words[:4] == ["Entered", "Consented", "Colour plate 1 answered", "Colour plate 2 answered"]
+    assert words[-4:] == ["Comprehension check, try 1: 3 of 3 right", None, None, None]
     assert [line.get("ratings") or line.get("gap") for line in lines[-3:]] == [2, "10 min 00 s", 2]
     page = text_of(client.get(change_url(participation)))
     assert re.search(r"Mar 2026 12:\d\d:\d\d 2 items rated until 12:\d\d:\d\d Nothing for 10 min 00 s 1 Mar 2026", page)
+
+
+@pytest.mark.parametrize(
+    ("name", "detail", "words"),
+    [
+        ("entered", {}, "Entered"),
+        ("returned_on_the_panel", {}, "Returned on the panel"),
+        ("colour_check_judged", {"right": 0, "of": 5}, "Colour check: 0 of 5 right"),
+        ("pair_answered", {"attempt": 1, "position": 2}, "Pair 2 answered, in try 1"),
+        ("feedback_given", {"items": 0}, "Feedback given: 0 answered"),
+        ("came_back", {"step": "main"}, "Came back, at: Main study"),
+        ("ended", {"outcome": "completed"}, "Ended: Completed"),
+        ("began_again", {"after": "timed_out"}, "Began again, after: Timed out"),
+        (
+            "decided",
+            {"verdict": "exclude", "ratings_count": False, "by": "policy"},
+            "Excluded, by the study's rules: the ratings do not count",
+        ),
+        ("decided", {"verdict": "undo", "ratings_count": True}, "Undone: the ratings count"),
+        (
+            "submission_settled",
+            {"reason": "no_code", "decision": "request_return", "by": "mary"},
+            "Submission decided by mary: Submitted without a code. Ask to return",
+        ),
+        ("submission_unsettled", {"decision": "approve"}, "Decision taken back: Approve: pay the full reward"),
+        ("payment_bonus", {"amount_minor": 5}, "Payment (bonus): GBP 0.05"),
+        ("something_of_later", {"at_once": 0}, "Something of later: at once 0"),
+    ],
+)
+def test_what_happened_is_told_in_plain_words(name, detail, words):
+    assert event_in_words(ParticipationEvent(name=name, detail=detail), "GBP") == words
 
 
 def test_every_rating_has_its_times_and_each_check_its_result(client, researcher):

@@ -19,6 +19,10 @@ def failing(study):
     return {line.label: line.detail for line in readiness(study, look_for_files=True) if not line.ok}
 
 
+def to_look_at(study):
+    return {line.label: line.detail for line in readiness(study) if line.look_at}
+
+
 def test_a_built_study_is_ready():
     assert failing(factories.ready_study()) == {}
 
@@ -107,6 +111,11 @@ def set_on(**fields):
         (lose_a_rendition, "Image files within reach", "such as rendition/"),
         (set_on(instructed_check_count=5), "Attention checks", "set at most 5"),
         (lambda study: StudyText.objects.filter(kind="consent").update(body=""), "Texts", "consent"),
+        (
+            lambda study: StudyText.objects.filter(kind="question").update(body="Is it {foo}? {pay}"),
+            "Texts",
+            "Question above the scale: Participants would read “{foo}” as it stands. What is filled in: {contact},",
+        ),
         (set_on(contact_email=""), "Contact for participants", "email address"),
         (
             lambda study: study.completion_codes.filter(outcome="declined").delete(),
@@ -129,11 +138,11 @@ def test_what_is_wrong_is_named_with_its_remedy(spoil, label, words):
 def test_public_images_are_remarked_on():
     study = factories.ready_study()
     (line,) = [line for line in readiness(study) if line.label == "Kinds are not published"]
-    assert line.ok
-    assert "of the usable images are public" in line.detail
+    assert (line.ok, line.look_at) == (True, True)
+    assert "19 of the usable images are public" in line.detail
     Image.objects.update(visibility=Visibility.REGISTERED)
     (line,) = [line for line in readiness(study) if line.label == "Kinds are not published"]
-    assert line.detail == "No usable image is public."
+    assert (line.ok, line.look_at, line.detail) == (True, False, "No usable image is public.")
 
 
 def test_low_pay_outside_a_panel_is_only_remarked_on():
@@ -157,8 +166,11 @@ def test_sizes_of_many_kinds_are_fine_as_long_as_the_attack_kept_them():
 
 def test_one_modified_image_in_ten_may_have_another_size():
     study = factories.ready_study(dataset_count=2, clean_per_dataset=5, modified_per_dataset=5)
+    label = "Size does not tell the kind"
+    assert label not in to_look_at(study)
     shrink_the_modified(study)
     assert failing(study) == {}
+    assert to_look_at(study)[label].startswith("9 of 10 modified images have the size of their source. The size of")
 
 
 def test_sizes_are_told_before_anything_is_built():

@@ -83,6 +83,13 @@ def test_feedback_that_cannot_be_read_says_which_line(client, researcher):
     assert "Line 2: a name and a colon must stand before the question" in text_of(response)
 
 
+def test_a_word_in_braces_that_is_not_filled_in_is_named_beside_the_text(client, researcher):
+    response = client.post(address(factories.study(), "consent"), {"text_consent": "For {pay} or {pya}."})
+    assert response.status_code == 400
+    assert "Participants would read “{pya}” as it stands." in text_of(response)
+    assert "For GBP 1.65 or {pya}." in text_of(response)
+
+
 def test_examples_are_in_the_preview_of_the_instructions_and_only_staff_sees_them(client, researcher):
     study = factories.ready_study()
     page = client.get(address(study, "instructions")).content.decode()

@@ -1,4 +1,5 @@
-// How long the rest takes: at first by the study's own minutes, more and more by how fast this participant is.
+// How long the ratings still take: at first by the minutes that the study plans for them, more and more by how fast this
+// participant is.
 "use strict";
 
 class Pace {

@@ -36,7 +36,7 @@
 
   const store = ratingStore(form.dataset.participation);
   const clock = new ItemClock();
-  const pace = new Pace(store, data.minutes_complete, data.trial.total);
+  const pace = new Pace(store, data.minutes, data.trial.total);
   const queue = new AnswerQueue(store, { url: data.rate_url, csrfToken });
   const images = new Images({ onSlow: tell, onGone: reloadOnce });
 

@@ -8,6 +8,7 @@ from django.contrib.auth.models import Permission
 from django.urls import reverse
 from django.utils import timezone
 
+from scooter_site.common.admin_tools import change_url
 from scooter_site.demo.fake_prolific.faults import Fault
 from scooter_site.demo.fake_prolific.world import TOKEN, WORKSPACE_ID
 from studies.admin.recruitment_form import RecruitmentForm
@@ -181,6 +182,25 @@ def test_saving_leaves_what_was_read_there_meanwhile(panel_study):
 # --- Doing ----------------------------------------------------------------------------------------------------
 
 
+def test_the_page_of_a_running_study_leads_to_recruitment_and_not_to_a_link_that_is_refused(
+    client, spender, panel_study, fake
+):
+    page = client.get(change_url(panel_study.study))
+    assert "Running. Next: Recruitment" in text_of(page)
+    assert "share the link" not in text_of(page)
+    assert f'<a class="text-link" href="{page_of(panel_study)}">Go to Recruitment</a>' in page.content.decode()
+    for name in ("create", "estimate"):
+        client.post(do(panel_study, name))
+    ask_and_do(client, panel_study, "publish")
+    read = PanelStudy.objects.get().read_at
+    recruiting = text_of(client.get(page_of(panel_study)))
+    assert f"Places as Prolific gave them on {read:%-d %B %Y, %H:%M} UTC; submissions as known now." in recruiting
+    assert "Running: participants come from Prolific" in text_of(client.get(change_url(panel_study.study)))
+    direct = text_of(client.get(change_url(factories.running_study())))
+    assert "Running: share the link below" in direct
+    assert "Recruitment hands it" not in direct
+
+
 def test_from_draft_to_stop(client, spender, panel_study, fake):
     for name in ("create", "estimate", "publish", "pause", "resume", "stop"):
         ask_and_do(client, panel_study, name)
@@ -297,9 +317,14 @@ def test_the_services_own_words_are_shown(client, spender, panel_study, fake):
     assert "choose “Manual review”" in said
 
 
-@pytest.mark.parametrize("number", ["", "-1", "9.5", "x", "³", "1" * 9])
+@pytest.mark.parametrize("number", ["", "-1", "9.5", "x", "³"])
 def test_numbers_that_are_none(client, spender, published, number):
     assert "is no whole number" in text_of(client.post(do(published, "places"), {"number": number}, follow=True))
+
+
+def test_a_number_that_is_too_large_is_told_the_largest(client, spender, published):
+    answer = client.post(do(published, "places"), {"number": "1000000"}, follow=True)
+    assert "“1000000” is too many: the largest total is 999,999." in text_of(answer)
 
 
 def test_a_service_that_is_away_while_filters_are_looked_for(client, researcher, panel_study, fake):
