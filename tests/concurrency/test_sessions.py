@@ -9,6 +9,7 @@ import pytest
 from django.db import IntegrityError
 from django.test import Client
 
+from scooter_site.common.prepared import write
 from studies import selectors
 from studies.flow import Step
 from studies.models import (
@@ -172,6 +173,8 @@ def test_a_double_submission_fails_without_the_lock_and_not_with_it(monkeypatch,
     if not is_locked:
         # On SQLite it is the transaction that keeps others out, on PostgreSQL the lock within it.
         monkeypatch.setattr(rating, "transaction", SimpleNamespace(atomic=nullcontext))
+        # Several changes at once are refused without a transaction.
+        monkeypatch.setattr(rating, "write", lambda *writes: [write(each) for each in writes])
     results = at_once([lambda: walks.answer(participation, trial.token, 0)] * 2)
     assert [type(result) for result in failures(results)] == ([] if is_locked else [IntegrityError])
     assert Rating.objects.count() == 1
