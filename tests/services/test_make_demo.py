@@ -237,8 +237,11 @@ def test_with_a_stand_in_for_prolific_people_come_from_there_and_go_back_there(f
             asked_for = {"name": "Rate images", "description": "You will rate images.", "places": "4", "minutes": "13"}
             asked_for |= {"most_at_once": "4", "screen_out_pay": "fixed", "screen_out_slots": "2", "workspace": "1"}
             assert "Nothing has been sent to Prolific yet" in post(admin, page, **asked_for).text
-            for deed in ("create", "estimate", "publish"):
+            for deed in ("create", "estimate"):
                 post(admin, f"{page}do/{deed}/")
+            question = admin.get(f"{page}do/publish/").text
+            (seen,) = re.findall(r'name="seen" value="([^"]+)"', question)  # nothing is published but what was shown
+            post(admin, f"{page}do/publish/", seen=seen)
             with httpx.Client(follow_redirects=True, timeout=30) as person:
                 (take_part,) = re.findall(r'action="(/take-part/\w+)"', person.get(f"http://127.0.0.1:{panel}/").text)
                 consent = person.post(f"http://127.0.0.1:{panel}{take_part}")
