@@ -114,7 +114,7 @@ class ExportPages(ModelAdmin):
             raise Http404(f"There is no outcome {outcome}.")
         ended = Outcome(outcome)
         amount = amount_due(ended, study.rates)
-        if use not in _uses(study, amount):
+        if use not in _uses(study, amount, by_runs=is_paid_by_runs(study)):
             raise Http404(f"There is no such payment file for {ended.label.lower()}.")
         self.log_change(request, study, f"Downloaded a payment file ({use}): {ended.label}.")
         if use == "list":
@@ -158,11 +158,11 @@ def _download(pieces: Iterable[str], content_type: str, name: str) -> StreamingH
     return StreamingHttpResponse(pieces, content_type=content_type, headers=headers)
 
 
-def _uses(study: Study, amount: Decimal) -> list[str]:
+def _uses(study: Study, amount: Decimal, *, by_runs: bool) -> list[str]:
     """Which payment files there are for an outcome that pays ``amount``: who gets the study's reward is approved."""
     if not amount:
         return []
-    if study.panel != Panel.PROLIFIC or is_paid_by_runs(study):
+    if study.panel != Panel.PROLIFIC or by_runs:
         return ["list"]
     is_reward = amount == amount_due(Outcome.COMPLETED, study.rates)
     return ["list", "approve" if is_reward else "bonus"]
@@ -177,15 +177,15 @@ LABELS = {"list": "Payment list", "approve": "Ids to approve", "bonus": "Bonus f
 
 
 def payment_lines(study: Study) -> list[PaymentLine]:
-    """Every outcome that is paid; two queries for each."""
-    lines = []
+    """Every outcome that is paid; one query for each."""
+    lines, by_runs = [], is_paid_by_runs(study)
     for outcome in Outcome:
         amount = amount_due(outcome, study.rates)
         if not amount:
             continue
         people = exports.paid_participations(study, outcome).count()
         files = []
-        for use in _uses(study, amount) if people else []:
+        for use in _uses(study, amount, by_runs=by_runs) if people else []:
             size = {"approve": IDS_PER_APPROVAL, "bonus": IDS_PER_BONUS_FILE}.get(use, people)
             address = reverse("admin:" + _name("payment_file"), args=[study.pk, outcome.value, use])
             parts = range(1, -(-people // size) + 1)

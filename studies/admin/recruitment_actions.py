@@ -1,12 +1,12 @@
 """What a researcher can do with a study on Prolific in each of its states. Each is one call of a service."""
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from django.http import HttpRequest
 from django.urls import reverse
 
+from scooter_site.common.as_seen import digest_of
 from studies.models import PanelStudy
 from studies.recruitment.money import to_major
 from studies.recruitment.statuses import PanelStudyStatus as There
@@ -78,7 +78,7 @@ def spending(panel_study: PanelStudy, name: str, request: HttpRequest) -> list[t
 
 def fingerprint(panel_study: PanelStudy, spends: list[tuple[str, str]]) -> str:
     """Changes with what a person reads before spending money: how much it is, and for whom."""
-    return hashlib.sha256(repr([spends, panel_study.filters_in_words]).encode()).hexdigest()[:32]
+    return digest_of(spends, panel_study.filters_in_words)
 
 
 EVERYWHERE_THERE = frozenset(There)

@@ -19,9 +19,12 @@ from studies.services.pointer import record
 from studies.services.recruitment_sync import apply
 
 
-def lock(run: PaymentRun) -> None:
-    """Until the transaction ends: what is in which batch, and whether it is asked for, changes by one at a time."""
-    PaymentRun.objects.select_for_update(of=("self",)).get(pk=run.pk)
+def lock(run: PaymentRun) -> PaymentRun:
+    """Until the transaction ends: what is in it, in which batch, and whether it is asked for, changes by one at a time.
+
+    Gives the run as it is stored now.
+    """
+    return PaymentRun.objects.select_for_update(of=("self",)).get(pk=run.pk)
 
 
 def of_batch(batch: BonusBatch, state: PaymentState) -> list[Payment]:

@@ -3,19 +3,20 @@
 Nothing here pays anybody; ``payment_execution`` does, after the confirmation.
 """
 
-import hashlib
 import logging
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from scooter_site.common.as_seen import digest_of
 from studies.flow import Outcome
 from studies.models import PanelStudy, Participation, Payment, PaymentRun, PaymentState
 from studies.models.payments import LIVE
 from studies.recruitment.errors import ProlificError
 from studies.recruitment.payments import Way, rejection_refusals, why_not_rejectable
 from studies.selectors.payments import due_now, terms_of
+from studies.services.payment_steps import lock
 from studies.services.recruitment import RecruitmentError, client_of
 
 logger = logging.getLogger(__name__)
@@ -74,7 +75,7 @@ def _estimate_fees(run: PaymentRun) -> None:
         return
     fees = with_fees - 100 * reward
     with transaction.atomic():
-        locked = PaymentRun.objects.select_for_update(of=("self",)).get(pk=run.pk)
+        locked = lock(run)
         if _amount(locked) == amount:
             locked.fees_minor = max(0, -(-amount * fees // (100 * reward)))
             locked.save(update_fields=["fees_minor"])
@@ -106,7 +107,7 @@ def fingerprint(run: PaymentRun) -> str:
         "id", "way", "amount_minor", "reason", "state", "error", "rejection_category", "rejection_message"
     )
     fees_minor = PaymentRun.objects.values_list("fees_minor", flat=True).get(pk=run.pk)
-    return hashlib.sha256(repr([fees_minor, *rows]).encode()).hexdigest()[:32]
+    return digest_of(fees_minor, *rows)
 
 
 def confirm(run: PaymentRun, confirmed_by: User, *, seen: str) -> None:
@@ -123,7 +124,7 @@ def confirm(run: PaymentRun, confirmed_by: User, *, seen: str) -> None:
 
 
 def _waiting(run: PaymentRun) -> PaymentRun:
-    locked = PaymentRun.objects.select_for_update(of=("self",)).get(pk=run.pk)
+    locked = lock(run)
     if locked.confirmed_at:
         raise PaymentRefused("The run has been confirmed already.")
     if locked.withdrawn_at:

@@ -3,7 +3,6 @@
 An event only says what to read again, so that events may come late, twice, and in any order.
 """
 
-import hashlib
 import logging
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from scooter_site.common.as_seen import digest_of
 from studies.flow import Outcome, Step
 from studies.models import PanelStudy, ParticipantIdentity, Participation, Submission, WebhookEvent
 from studies.recruitment.answers import PanelStudyState, SubmissionState
@@ -126,7 +126,7 @@ def _free_place(participation_id: int, event: str) -> None:
 
 def fingerprint(submission: Submission) -> str:
     """Changes with anything that a person reads before deciding about a submission."""
-    read = (
+    return digest_of(
         submission.review_reason,
         submission.raw_status,
         submission.entered_code,
@@ -134,7 +134,6 @@ def fingerprint(submission: Submission) -> str:
         submission.bonuses_minor or [],
         here(submission),
     )
-    return hashlib.sha256(repr(read).encode()).hexdigest()[:32]
 
 
 def settle(submission_pk: int, offer: Offer, settled_by: str, *, seen: str) -> Submission:

@@ -27,7 +27,7 @@ from studies.services import answers, entering, life, rating
 from studies.services.materials import build_materials
 from studies.services.participations import answer_plate, finish_instructions, give_feedback
 from tests import factories, walks
-from tests.concurrency.threads import at_once
+from tests.concurrency.threads import at_once, meeting_after
 from tests.studies.visitor import Visitor
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -48,17 +48,7 @@ def test_twenty_tabs_are_one_participation():
 def test_the_loser_of_a_parallel_insert_gets_the_winners_row(monkeypatch):
     """Both look before either has stored anything: the database, not the look, decides."""
     study = factories.running_study()
-    meeting, looks = threading.Barrier(2), threading.local()
-    look = entering._of_session
-
-    def look_together(*session):
-        found = look(*session)
-        if not hasattr(looks, "done"):
-            looks.done = True
-            meeting.wait(timeout=30)
-        return found
-
-    monkeypatch.setattr(entering, "_of_session", look_together)
+    monkeypatch.setattr(entering, "_of_session", meeting_after(entering._of_session))
     results = at_once([lambda: walks.enter(study, session_id="s")] * 2)
     assert failures(results) == []
     assert results[0].pk == results[1].pk

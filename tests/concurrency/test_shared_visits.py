@@ -1,14 +1,12 @@
 """One visit named by two people at the same moment: nobody goes on as somebody else, whoever is faster."""
 
-import threading
-
 import pytest
 
 from studies.models import ParticipantIdentity, Participation, ParticipationKind
 from studies.services import entering
 from studies.services.participations import SessionOfAnother
 from tests import factories, walks
-from tests.concurrency.threads import at_once
+from tests.concurrency.threads import at_once, meeting_after
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -36,17 +34,7 @@ def test_a_visit_belongs_to_the_first_of_many():
 def test_who_looked_before_the_other_had_stored_it_is_refused_too(monkeypatch, kind):
     """The look without a lock finds nobody for both; then it is the lock, or the database, that tells them apart."""
     study = factories.running_study()
-    meeting, looks = threading.Barrier(2), threading.local()
-    look = entering._of_session
-
-    def look_together(*session):
-        found = look(*session)
-        if not hasattr(looks, "done"):
-            looks.done = True
-            meeting.wait(timeout=30)
-        return found
-
-    monkeypatch.setattr(entering, "_of_session", look_together)
+    monkeypatch.setattr(entering, "_of_session", meeting_after(entering._of_session))
     people = ["anna", "ben"]
     given_to(
         people,

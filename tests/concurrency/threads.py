@@ -24,3 +24,17 @@ def at_once(functions: Sequence[Callable[[], Any]]) -> list[Any]:
 
     with ThreadPoolExecutor(max_workers=len(functions)) as pool:
         return list(pool.map(run, functions))
+
+
+def meeting_after(function: Callable[..., Any], *, parties: int = 2) -> Callable[..., Any]:
+    """The function, but that so many threads wait for each other when each has called it for the first time."""
+    meeting, calls = threading.Barrier(parties), threading.local()
+
+    def met(*arguments: Any) -> Any:
+        result = function(*arguments)
+        if not hasattr(calls, "first"):
+            calls.first = True
+            meeting.wait(timeout=30)
+        return result
+
+    return met
